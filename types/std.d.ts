@@ -17,10 +17,9 @@ declare module "@std/assert" {
     expected: T,
     msg?: string,
   ): void;
-  // deno-lint-ignore no-explicit-any
   export function assertInstanceOf<T>(
     actual: unknown,
-    expectedType: new (...args: any[]) => T,
+    expectedType: new (...args: never[]) => T,
     msg?: string,
   ): asserts actual is T;
   export function assertLess<T>(actual: T, expected: T, msg?: string): void;
@@ -49,10 +48,9 @@ declare module "@std/assert" {
     expected: T,
     msg?: string,
   ): void;
-  // deno-lint-ignore no-explicit-any
   export function assertRejects<E extends Error = Error>(
     fn: () => PromiseLike<unknown>,
-    errorClass: new (...args: any[]) => E,
+    errorClass: new (...args: never[]) => E,
     msgIncludes?: string,
     msg?: string,
   ): Promise<E>;
@@ -70,10 +68,9 @@ declare module "@std/assert" {
     expected: string,
     msg?: string,
   ): void;
-  // deno-lint-ignore no-explicit-any
   export function assertThrows<E extends Error = Error>(
     fn: () => unknown,
-    errorClass: new (...args: any[]) => E,
+    errorClass: new (...args: never[]) => E,
     msgIncludes?: string,
     msg?: string,
   ): E;
