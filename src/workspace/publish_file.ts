@@ -1,0 +1,181 @@
+/**
+ * Puts one complete file into the workspace: a temporary sibling, made exclusively, written and
+ * synced, then given its final name in one step. Until that step nothing of the target changed.
+ */
+import {
+  DescentError,
+  type Directory,
+  type Identity,
+  sameObject,
+} from "./directory.ts";
+import { closeFile, syncFile, writeAll } from "./file_io.ts";
+import { problemOf, RootUnavailable, type WorkspaceRoot } from "./root.ts";
+import * as fs from "node:fs";
+
+/** What a publication proved. `rejected` means that the target is as before. */
+export type PublishOutcome =
+  | { readonly outcome: "completed" }
+  | { readonly outcome: "rejected"; readonly refusal: PublishRefusal }
+  | { readonly outcome: "unknown" };
+
+/** Why nothing was published. */
+export type PublishRefusal =
+  | "resource_unavailable"
+  | "destination_directory"
+  | "unsafe_destination"
+  | "rejected";
+
+/** The file to publish. */
+export interface Publication {
+  /** Where, below the root; not empty. Missing parents are made (0700). */
+  readonly components: readonly string[];
+  readonly chunks: Iterable<Uint8Array>;
+  /** `create` refuses any existing entry; `replace` takes the place of a file or link. */
+  readonly mode: "create" | "replace";
+  /** A name that no one can guess, one component, for the temporary sibling. */
+  readonly temporaryName: string;
+}
+
+/** Publishes one file, mode 0600. Never rejects. */
+export async function publishFile(
+  root: WorkspaceRoot,
+  publication: Publication,
+): Promise<PublishOutcome> {
+  const name = publication.components.at(-1);
+  if (name === undefined) return rejected("rejected");
+  let directory: Directory;
+  try {
+    directory = root.descend(publication.components.slice(0, -1), "make");
+  } catch (error) {
+    return rejected(
+      error instanceof RootUnavailable ? "resource_unavailable" : "rejected",
+    );
+  }
+  const outcome = await publishIn(directory, name, publication);
+  try {
+    directory.close();
+  } catch (_failed) {
+    return { outcome: "unknown" };
+  }
+  return outcome;
+}
+
+async function publishIn(
+  directory: Directory,
+  name: string,
+  publication: Publication,
+): Promise<PublishOutcome> {
+  const occupied = occupant(directory, name);
+  if (occupied === "unreadable") return rejected("rejected");
+  const early = refusalFor(occupied, publication.mode);
+  if (early) return rejected(early);
+  const { temporaryName } = publication;
+  const written = await writeTemporary(directory, publication);
+  if (!written) return rejected("rejected");
+  const outcome = place(directory, temporaryName, name, written, publication);
+  if (publication.mode === "create" || outcome.outcome !== "completed") {
+    discard(directory, temporaryName);
+  }
+  if (outcome.outcome !== "completed") return outcome;
+  try {
+    await directory.sync();
+    return outcome;
+  } catch (_failed) {
+    return { outcome: "unknown" }; // it is there, but a power cut might undo it
+  }
+}
+
+/** Writes and syncs the temporary sibling; `undefined` when that failed and it was removed. */
+async function writeTemporary(
+  directory: Directory,
+  publication: Publication,
+): Promise<Identity | undefined> {
+  let descriptor: number;
+  try {
+    descriptor = directory.createExclusive(publication.temporaryName);
+  } catch (_failed) {
+    return undefined;
+  }
+  let identity: Identity | undefined;
+  try {
+    for (const chunk of publication.chunks) await writeAll(descriptor, chunk);
+    await syncFile(descriptor);
+    const stat = fs.fstatSync(descriptor, { bigint: true });
+    identity = { device: stat.dev, inode: stat.ino };
+  } catch (_failed) {
+    identity = undefined;
+  }
+  try {
+    closeFile(descriptor);
+  } catch (_failed) {
+    identity = undefined; // a full disk may show itself only here
+  }
+  if (!identity) discard(directory, publication.temporaryName);
+  return identity;
+}
+
+/** Gives the written file its name and confirms that the name now is this file. */
+function place(
+  directory: Directory,
+  temporaryName: string,
+  name: string,
+  written: Identity,
+  publication: Publication,
+): PublishOutcome {
+  try {
+    if (publication.mode === "create") directory.link(temporaryName, name);
+    else directory.rename(temporaryName, name);
+  } catch (error) {
+    const now = occupant(directory, name);
+    if (now === "unreadable" || isFile(now, written)) {
+      return { outcome: "unknown" };
+    }
+    const refusal =
+      problemOf(error) === "exists" || publication.mode === "replace"
+        ? refusalFor(now, publication.mode)
+        : undefined;
+    return rejected(refusal ?? "rejected");
+  }
+  return isFile(occupant(directory, name), written)
+    ? { outcome: "completed" }
+    : { outcome: "unknown" };
+}
+
+type Occupant = ReturnType<Directory["facts"]> | "free" | "unreadable";
+
+function occupant(directory: Directory, name: string): Occupant {
+  try {
+    return directory.facts(name);
+  } catch (error) {
+    return error instanceof DescentError && error.problem === "missing"
+      ? "free"
+      : "unreadable";
+  }
+}
+
+function isFile(occupied: Occupant, written: Identity): boolean {
+  return typeof occupied === "object" && occupied.kind === "file" &&
+    sameObject(occupied, written);
+}
+
+function refusalFor(
+  occupied: Occupant,
+  mode: Publication["mode"],
+): PublishRefusal | undefined {
+  if (typeof occupied !== "object") return undefined;
+  if (occupied.kind === "directory") return "destination_directory";
+  return mode === "create" ? "unsafe_destination" : undefined;
+}
+
+/** Removes the temporary name. A failure leaves a dot file behind and changes no outcome. */
+function discard(directory: Directory, temporaryName: string): void {
+  try {
+    directory.remove(temporaryName);
+  } catch (_failed) {
+    return;
+  }
+}
+
+function rejected(refusal: PublishRefusal): PublishOutcome {
+  return { outcome: "rejected", refusal };
+}
