@@ -79,6 +79,17 @@ declare module "@std/assert" {
   export function unreachable(msg?: string): never;
 }
 
+declare module "@std/cli" {
+  export function promptSecret(
+    message?: string,
+    options?: { readonly mask?: string; readonly clear?: boolean },
+  ): string | null;
+}
+
+declare module "@std/jsonc" {
+  export function parse(text: string): unknown;
+}
+
 declare module "@std/path" {
   export function basename(path: string, suffix?: string): string;
   export function dirname(path: string): string;
@@ -89,4 +100,13 @@ declare module "@std/path" {
   export function relative(from: string, to: string): string;
   export function resolve(...paths: string[]): string;
   export function toFileUrl(path: string): URL;
+}
+
+declare module "@std/text" {
+  export function closestString(
+    givenWord: string,
+    possibleWords: readonly string[],
+    options?: { readonly caseSensitive?: boolean },
+  ): string;
+  export function levenshteinDistance(first: string, second: string): number;
 }
