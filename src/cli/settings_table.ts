@@ -15,15 +15,30 @@ import {
   wholeNumber,
 } from "./setting.ts";
 
-const UUID_RULE = "must be a canonical lower-case UUID";
-const UUID_FIX = "copy it from Core's console";
+const uuid = {
+  schema: canonicalUuid,
+  rule: "must be a canonical lower-case UUID",
+  fix: "copy it from Core's console",
+} as const;
+
 const PATH_RULE =
   "must be a clean absolute path, without . or .. and without a trailing slash";
-const PATH_FIX = "write the full path";
 
-/** An absolute path, or `off`. */
-const programOrOff: z.ZodType<string> = z.string()
-  .refine((value) => value === "off" || isCleanAbsolutePath(value));
+const plainPath = {
+  schema: cleanAbsolutePath,
+  path: true,
+  rule: PATH_RULE,
+  fix: "write the full path",
+} as const;
+
+const programOrOff = {
+  schema: z.string().refine((value) =>
+    value === "off" || isCleanAbsolutePath(value)
+  ) as z.ZodType<string>,
+  path: true,
+  rule: "must be off or a clean absolute path",
+  fix: "see what `agent-daemon harness list` finds",
+} as const;
 
 function choice<const C extends string>(
   ...choices: readonly C[]
@@ -47,9 +62,7 @@ export const SETTINGS = {
     member: "device_id",
     placeholder: "UUID",
     description: "The device that Core knows this daemon by.",
-    schema: canonicalUuid,
-    rule: UUID_RULE,
-    fix: UUID_FIX,
+    ...uuid,
     initialText: "from the enrolment or a JSON token file",
   }),
   tokenFile: optional<string>({
@@ -62,7 +75,7 @@ export const SETTINGS = {
     schema: z.union([z.literal("-"), cleanAbsolutePath]),
     path: true,
     rule: PATH_RULE,
-    fix: PATH_FIX,
+    fix: "write the full path",
     initialText: "$CREDENTIALS_DIRECTORY/token, else token beside the file",
   }),
   coreUrl: optional<string>({
@@ -85,10 +98,7 @@ export const SETTINGS = {
     variable: "AGENT_DAEMON_CONFIG",
     placeholder: "PATH",
     description: "The configuration file: JSON, comments allowed.",
-    schema: cleanAbsolutePath,
-    path: true,
-    rule: PATH_RULE,
-    fix: PATH_FIX,
+    ...plainPath,
     initialText: "config.json in the configuration directory",
   }),
   stateDirectory: optional<string>({
@@ -98,10 +108,7 @@ export const SETTINGS = {
     placeholder: "DIR",
     description:
       "Where the daemon keeps its state; one daemon per directory at a time.",
-    schema: cleanAbsolutePath,
-    path: true,
-    rule: PATH_RULE,
-    fix: PATH_FIX,
+    ...plainPath,
     initialText: "the state directory of the system",
   }),
   workspace: optional<string>({
@@ -110,10 +117,7 @@ export const SETTINGS = {
     member: "workspace",
     placeholder: "DIR",
     description: "The one directory that Harnesses work in.",
-    schema: cleanAbsolutePath,
-    path: true,
-    rule: PATH_RULE,
-    fix: PATH_FIX,
+    ...plainPath,
     initialText: "from the enrolment, else none",
   }),
   environmentId: optional<string>({
@@ -122,9 +126,7 @@ export const SETTINGS = {
     member: "environment_id",
     placeholder: "UUID",
     description: "The Environment that this daemon serves.",
-    schema: canonicalUuid,
-    rule: UUID_RULE,
-    fix: UUID_FIX,
+    ...uuid,
     initialText: "from the enrolment, else none",
   }),
   sessionId: optional<string>({
@@ -133,9 +135,7 @@ export const SETTINGS = {
     member: "session_id",
     placeholder: "UUID",
     description: "The Session that this daemon serves.",
-    schema: canonicalUuid,
-    rule: UUID_RULE,
-    fix: UUID_FIX,
+    ...uuid,
     initialText: "from the enrolment, else none",
   }),
   codexProgram: optional<string>({
@@ -145,10 +145,7 @@ export const SETTINGS = {
     placeholder: "PATH|off",
     description:
       "The codex program, tried alone; off leaves the kind out of the heartbeat.",
-    schema: programOrOff,
-    path: true,
-    rule: "must be off or a clean absolute path",
-    fix: "see what `agent-daemon harness list` finds",
+    ...programOrOff,
     initialText: "found on the search path",
   }),
   claudeProgram: optional<string>({
@@ -158,10 +155,7 @@ export const SETTINGS = {
     placeholder: "PATH|off",
     description:
       "The claude program, tried alone; off leaves the kind out of the heartbeat.",
-    schema: programOrOff,
-    path: true,
-    rule: "must be off or a clean absolute path",
-    fix: "see what `agent-daemon harness list` finds",
+    ...programOrOff,
     initialText: "found on the search path",
   }),
   permissions: defaulted<"unattended" | "ask">({
@@ -223,10 +217,7 @@ export const SETTINGS = {
     placeholder: "PATH",
     description:
       "Logs to this file instead of stderr; rotated at 10 MiB, five files are kept.",
-    schema: cleanAbsolutePath,
-    path: true,
-    rule: PATH_RULE,
-    fix: PATH_FIX,
+    ...plainPath,
     initialText: "stderr",
   }),
   authorityFile: optional<string>({
@@ -236,10 +227,7 @@ export const SETTINGS = {
     placeholder: "PATH",
     description:
       "PEM certificates that are trusted in addition to the system's. Verification cannot be turned off.",
-    schema: cleanAbsolutePath,
-    path: true,
-    rule: PATH_RULE,
-    fix: PATH_FIX,
+    ...plainPath,
     initialText: "the system's certificates",
   }),
   proxy: optional<string>({

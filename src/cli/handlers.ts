@@ -1,0 +1,23 @@
+/** Which code serves which command. Each is loaded only when its command runs. */
+import type { CommandHandler } from "./command.ts";
+
+const handlers: Readonly<Record<string, () => Promise<CommandHandler>>> = {
+  "version": async () => (await import("./version.ts")).versionCommand,
+  "help": async () => (await import("./help_command.ts")).helpCommand,
+};
+
+/**
+ * Loads the code of the command of that name.
+ *
+ * @throws {Error} when the table names a command without code; a test proves that none does.
+ */
+export async function findHandler(name: string): Promise<CommandHandler> {
+  const load = handlers[name];
+  if (!load) throw new Error(`no code for the command ${name}`);
+  return await load();
+}
+
+/** The names with code. */
+export function handledCommands(): string[] {
+  return Object.keys(handlers);
+}
