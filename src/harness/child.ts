@@ -47,9 +47,10 @@ export interface ChildExit {
 export interface Child {
   readonly pid: number;
   /**
-   * The JSON values of stdout, one per line, in order; to be iterated exactly once. Text before
+   * The JSON objects of stdout, one per line, in order; to be iterated exactly once. Text before
    * the first JSON line is skipped within a limit. Throws on a line that is too long or, after the
-   * first JSON line, malformed where it starts like JSON. Ends at the end of stdout.
+   * first JSON line, malformed where it starts like JSON (see `json_lines.ts`). Ends at the end of
+   * stdout, or after the exit once others that hold it were silent for a second.
    */
   readonly messages: AsyncIterable<unknown>;
   /** Settles when the process was reaped; never rejects. */

@@ -1,0 +1,211 @@
+/**
+ * JSON messages out of a byte stream, one per line. Works on bytes, decodes only complete lines,
+ * copies each byte at most twice however long its line is. Owns the incomplete line; reads nothing
+ * itself.
+ */
+
+/** Output before the first message that is skipped: shells print banners. */
+const NOISE_LINES = 64;
+const NOISE_BYTES = 64 * 1024;
+/** Lines that one message, broken by raw line feeds, may consist of. */
+const BROKEN_MESSAGE_LINES = 64;
+
+const LINE_FEED = 0x0a;
+// Control sequences: titles and colours that a shell prints before the first message.
+const TERMINAL_SEQUENCES =
+  // deno-lint-ignore no-control-regex
+  /^(?:\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\s)+/;
+
+/** The stream cannot be followed any further. Carries a fixed sentence, never its content. */
+export class BrokenStream extends Error {
+  override readonly name = "BrokenStream";
+}
+
+/**
+ * Takes chunks, gives messages. A message is a line that holds a JSON object. Other lines are
+ * noise: counted, and skipped up to 64 lines or 64 KiB in a row. After the first message, a line
+ * that starts like an object and is none ends the stream with {@linkcode BrokenStream}, with one
+ * exception: where the line breaks off inside a string, its producer may have written a raw line
+ * feed there. Then it is joined with the following lines, the feed restored, until they are an
+ * object; a following line that is an object by itself proves that the first was cut, and ends
+ * the stream.
+ */
+export class JsonLineReader {
+  readonly #maximumLineBytes: number;
+  #parts: Uint8Array[] = [];
+  #bytes = 0;
+  #started = false;
+  #broken = "";
+  #brokenLines = 0;
+  #noiseLines = 0;
+  #noiseBytes = 0;
+  #skippedLines = 0;
+
+  /** `maximumLineBytes` bounds a line, and a message joined from several. */
+  constructor(maximumLineBytes: number) {
+    this.#maximumLineBytes = maximumLineBytes;
+  }
+
+  /** Lines skipped so far, empty ones included. */
+  get skippedLines(): number {
+    return this.#skippedLines;
+  }
+
+  /** Whether a message broken by a line feed waits for its rest: it should come at once. */
+  get insideBrokenMessage(): boolean {
+    return this.#broken !== "";
+  }
+
+  /** Whether bytes without their line end wait. */
+  get insideLine(): boolean {
+    return this.#bytes > 0;
+  }
+
+  /**
+   * Takes the next bytes and yields the messages they complete; take all of them before the next
+   * call. `chunk` must not be changed afterwards.
+   *
+   * @throws {BrokenStream} when the stream cannot be followed; it is of no use afterwards.
+   */
+  *push(chunk: Uint8Array): Generator<object> {
+    let start = 0;
+    for (;;) {
+      const end = chunk.indexOf(LINE_FEED, start);
+      this.#keep(chunk.subarray(start, end < 0 ? chunk.length : end));
+      if (end < 0) return;
+      start = end + 1;
+      const message = this.#line(this.#take());
+      if (message) yield message;
+    }
+  }
+
+  /**
+   * The message in a last line without line end, if it is whole. A cut one is dropped: whoever
+   * wrote it is gone, which its owner learns in another way.
+   */
+  end(): object | undefined {
+    const { text } = this.#take();
+    return text === undefined ? undefined : parseObject(text.trim());
+  }
+
+  #keep(bytes: Uint8Array): void {
+    if (bytes.length === 0) return;
+    this.#parts.push(bytes);
+    this.#bytes += bytes.length;
+    if (this.#bytes > this.#maximumLineBytes) {
+      throw new BrokenStream("A line is longer than its limit");
+    }
+  }
+
+  #take(): { text: string | undefined; bytes: number } {
+    const bytes = this.#bytes;
+    const line = join(this.#parts, bytes);
+    this.#parts = [];
+    this.#bytes = 0;
+    return { text: decode(line), bytes };
+  }
+
+  #line(line: { text: string | undefined; bytes: number }): object | undefined {
+    if (line.text === undefined) return this.#noise(line.bytes, true);
+    if (this.#broken) return this.#continue(line.text);
+    const text =
+      (this.#started ? line.text : line.text.replace(TERMINAL_SEQUENCES, ""))
+        .trim();
+    if (!text.startsWith("{")) return this.#noise(line.bytes, false);
+    const message = parseObject(text);
+    if (message) return this.#deliver(message);
+    if (!this.#started) return this.#noise(line.bytes, false);
+    if (!endsInsideString(text)) throw malformed();
+    this.#broken = line.text;
+    this.#brokenLines = 1;
+    return undefined;
+  }
+
+  #continue(text: string): object | undefined {
+    const joined = `${withoutReturn(this.#broken)}\\n${text}`;
+    const message = parseObject(joined);
+    if (message) {
+      this.#broken = "";
+      return this.#deliver(message);
+    }
+    // Inside a string every quote is escaped, so a part of one is never an object with members.
+    const own = parseObject(text.trim());
+    if (own && Object.keys(own).length > 0) throw malformed();
+    this.#brokenLines += 1;
+    if (
+      !endsInsideString(joined) || this.#brokenLines > BROKEN_MESSAGE_LINES ||
+      joined.length > this.#maximumLineBytes
+    ) throw malformed();
+    this.#broken = joined;
+    return undefined;
+  }
+
+  #deliver(message: object): object {
+    this.#started = true;
+    this.#noiseLines = 0;
+    this.#noiseBytes = 0;
+    return message;
+  }
+
+  #noise(bytes: number, undecodable: boolean): undefined {
+    if (undecodable && this.#started) {
+      throw new BrokenStream("A line is not UTF-8");
+    }
+    this.#skippedLines += 1;
+    this.#noiseLines += 1;
+    this.#noiseBytes += bytes;
+    if (this.#noiseLines > NOISE_LINES || this.#noiseBytes > NOISE_BYTES) {
+      throw new BrokenStream("Too much output that is no message");
+    }
+  }
+}
+
+function malformed(): BrokenStream {
+  return new BrokenStream("A line starts like a message and is none");
+}
+
+function join(parts: readonly Uint8Array[], bytes: number): Uint8Array {
+  const [only] = parts;
+  if (parts.length === 1 && only) return only;
+  const line = new Uint8Array(bytes);
+  let offset = 0;
+  for (const part of parts) {
+    line.set(part, offset);
+    offset += part.length;
+  }
+  return line;
+}
+
+/** A whole line as text, or `undefined` where it is not UTF-8: nothing is replaced silently. */
+function decode(line: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(line);
+  } catch {
+    return undefined;
+  }
+}
+
+function parseObject(text: string): object | undefined {
+  if (!text.startsWith("{")) return undefined;
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function withoutReturn(text: string): string {
+  return text.endsWith("\r") ? text.slice(0, -1) : text;
+}
+
+/** Whether JSON text breaks off between the quotes of a string. */
+function endsInsideString(text: string): boolean {
+  let inside = false;
+  for (let index = 0; index < text.length; index++) {
+    const character = text[index];
+    if (inside && character === "\\") index += 1;
+    else if (character === '"') inside = !inside;
+  }
+  return inside;
+}
