@@ -12,7 +12,7 @@ import {
 import { closeFile, readUpTo } from "./file_io.ts";
 import { compareUtf8 } from "./list_directory.ts";
 import { isComponent, PATH_BYTES } from "./path.ts";
-import type { WorkspaceRoot } from "./root.ts";
+import type { PinnedRoot } from "./root.ts";
 import { TAR_END, tarHeader, tarPadding } from "./tar.ts";
 
 /** The bounds of one export; the protocol's numbers are in {@linkcode EXPORT_BOUNDS}. */
@@ -57,7 +57,7 @@ interface Progress {
  * @throws {ExportFailed} instead of the rest.
  */
 export async function* exportOutputs(
-  root: WorkspaceRoot,
+  root: PinnedRoot,
   bounds: ExportBounds = EXPORT_BOUNDS,
 ): AsyncGenerator<Uint8Array, void, void> {
   const progress: Progress = { entries: 0, contentBytes: 0 };
@@ -66,7 +66,7 @@ export async function* exportOutputs(
   yield TAR_END;
 }
 
-function openOutputs(root: WorkspaceRoot): Directory | undefined {
+function openOutputs(root: PinnedRoot): Directory | undefined {
   try {
     return root.descend([OUTPUTS]);
   } catch (error) {

@@ -1,7 +1,7 @@
 /** Lists one directory of the workspace, bounded and without following anything. */
 import type { DescentProblem, Directory, EntryFacts } from "./directory.ts";
 import { isComponent, relativeComponents } from "./path.ts";
-import { problemOf, RootUnavailable, type WorkspaceRoot } from "./root.ts";
+import { type PinnedRoot, problemOf, RootUnavailable } from "./root.ts";
 
 /** One entry as the wire names it: size only for regular files. */
 export interface ListedEntry {
@@ -33,7 +33,7 @@ export type ListRefusal =
  * is the system's choice. Never rejects.
  */
 export async function listWorkspaceDirectory(
-  root: WorkspaceRoot,
+  root: PinnedRoot,
   path: string,
   maximumEntries: number,
 ): Promise<ListOutcome> {

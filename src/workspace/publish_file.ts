@@ -9,7 +9,7 @@ import {
   sameObject,
 } from "./directory.ts";
 import { closeFile, syncFile, writeAll } from "./file_io.ts";
-import { problemOf, RootUnavailable, type WorkspaceRoot } from "./root.ts";
+import { type PinnedRoot, problemOf, RootUnavailable } from "./root.ts";
 import * as fs from "node:fs";
 
 /** What a publication proved. `rejected` means that the target is as before. */
@@ -38,7 +38,7 @@ export interface Publication {
 
 /** Publishes one file, mode 0600. Never rejects. */
 export async function publishFile(
-  root: WorkspaceRoot,
+  root: PinnedRoot,
   publication: Publication,
 ): Promise<PublishOutcome> {
   const name = publication.components.at(-1);

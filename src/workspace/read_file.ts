@@ -2,7 +2,7 @@
 import type { DescentProblem, Directory } from "./directory.ts";
 import { closeFile, readUpTo } from "./file_io.ts";
 import { relativeComponents } from "./path.ts";
-import { problemOf, RootUnavailable, type WorkspaceRoot } from "./root.ts";
+import { type PinnedRoot, problemOf, RootUnavailable } from "./root.ts";
 
 /** What a read proved. `completed` only after every handle was closed. */
 export type ReadOutcome =
@@ -27,7 +27,7 @@ export type ReadRefusal =
  * component, and a FIFO or device answers at once. Never rejects.
  */
 export async function readWorkspaceFile(
-  root: WorkspaceRoot,
+  root: PinnedRoot,
   path: string,
   maximumBytes: number,
 ): Promise<ReadOutcome> {

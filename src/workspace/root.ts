@@ -1,6 +1,6 @@
 /**
- * The one directory this daemon serves. It is chosen by the operator, pinned by identity when the
- * daemon starts, and opened anew for each operation; another directory at its path is refused.
+ * A directory that was chosen by the operator, such as the workspace: pinned by identity when the
+ * daemon starts, and opened anew for each operation. Another directory at its path is refused.
  */
 import {
   DescentError,
@@ -35,7 +35,7 @@ export class RootUnavailable extends Error {
 }
 
 /** The pinned root. Holds no handle between operations. */
-export class WorkspaceRoot {
+export class PinnedRoot {
   /** The absolute path after the operator's own links were resolved once. */
   readonly path: string;
   readonly rules: PathRules;
@@ -54,7 +54,7 @@ export class WorkspaceRoot {
       this.#identity = root.identity;
       root.close();
     } catch (error) {
-      throw new RootUnavailable("the workspace directory cannot be opened", {
+      throw new RootUnavailable("the directory cannot be opened", {
         cause: error,
       });
     }
@@ -72,13 +72,13 @@ export class WorkspaceRoot {
     try {
       root = this.#access.open(this.path);
     } catch (error) {
-      throw new RootUnavailable("the workspace directory cannot be opened", {
+      throw new RootUnavailable("the directory cannot be opened", {
         cause: error,
       });
     }
     if (sameObject(root.identity, this.#identity)) return root;
     root.close();
-    throw new RootUnavailable("the workspace directory was exchanged");
+    throw new RootUnavailable("the directory was exchanged");
   }
 
   /**

@@ -5,7 +5,7 @@ import {
   ExportFailed,
   exportOutputs,
 } from "../../src/workspace/export_outputs.ts";
-import type { WorkspaceRoot } from "../../src/workspace/root.ts";
+import type { PinnedRoot } from "../../src/workspace/root.ts";
 import {
   ACCESSES,
   bytes,
@@ -15,7 +15,7 @@ import {
 } from "./support.ts";
 
 async function archive(
-  root: WorkspaceRoot,
+  root: PinnedRoot,
   bounds = EXPORT_BOUNDS,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const pieces: Uint8Array[] = [];

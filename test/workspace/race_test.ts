@@ -3,10 +3,7 @@ import { exportOutputs } from "../../src/workspace/export_outputs.ts";
 import { listWorkspaceDirectory } from "../../src/workspace/list_directory.ts";
 import { publishFile } from "../../src/workspace/publish_file.ts";
 import { readWorkspaceFile } from "../../src/workspace/read_file.ts";
-import {
-  directoryAccess,
-  type WorkspaceRoot,
-} from "../../src/workspace/root.ts";
+import { directoryAccess, type PinnedRoot } from "../../src/workspace/root.ts";
 import { bytes, Fixture, OUTSIDE } from "./support.ts";
 
 /** Operations of each run; a quarter are reads, listings, writes and exports each. */
@@ -33,7 +30,7 @@ Deno.test("a directory that is exchanged with a link in a loop leads no operatio
 });
 
 async function attempt(
-  root: WorkspaceRoot,
+  root: PinnedRoot,
   round: number,
   seen: { inside: number; refused: number },
 ): Promise<void> {

@@ -3,7 +3,7 @@ import { join } from "@std/path";
 import {
   type DirectoryAccess,
   directoryAccess,
-  WorkspaceRoot,
+  PinnedRoot,
 } from "../../src/workspace/root.ts";
 
 /** Content that stands only outside the workspace. */
@@ -22,8 +22,8 @@ export class Fixture implements Disposable {
     Deno.writeTextFileSync(this.secret, OUTSIDE);
   }
 
-  root(access: DirectoryAccess): WorkspaceRoot {
-    return new WorkspaceRoot(this.workspace, access);
+  root(access: DirectoryAccess): PinnedRoot {
+    return new PinnedRoot(this.workspace, access);
   }
 
   path(...names: string[]): string {
