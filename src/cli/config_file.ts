@@ -4,7 +4,7 @@
  */
 import { parse } from "@std/jsonc";
 import { Mistake } from "./mistake.ts";
-import type { Setting } from "./setting.ts";
+import { brokenRule, type Setting } from "./setting.ts";
 import { settingEntries, type SettingName } from "./settings_table.ts";
 import { suggestion } from "./suggestion.ts";
 
@@ -61,13 +61,16 @@ export function parseConfig(
   return values;
 }
 
-/** `:LINE` when the parser says where it stopped. Its text may quote the file, so none of it is used. */
+/**
+ * `:LINE` where the parser stopped, the last line when it says nothing. Its text may quote the
+ * file, so none of it is used.
+ */
 function linePlace(text: string, error: unknown): string {
   const found = /position (\d+)/.exec(
     error instanceof Error ? error.message : "",
   );
-  if (!found) return "";
-  return `:${text.slice(0, Number(found[1])).split("\n").length}`;
+  const read = found ? text.slice(0, Number(found[1])) : text.trimEnd();
+  return `:${read.split("\n").length}`;
 }
 
 function collect(
@@ -113,7 +116,11 @@ function checkMember(
   const setting = settingOf(name);
   const result = setting.schema.safeParse(value);
   if (result.success) return result.data;
-  throw mistake(`${place}: ${setting.member}`, setting.rule, setting.fix);
+  throw mistake(
+    `${place}: ${setting.member}`,
+    brokenRule(setting, result.error),
+    setting.fix,
+  );
 }
 
 function settingOf(name: SettingName): Setting<unknown> {

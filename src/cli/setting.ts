@@ -87,3 +87,13 @@ const MILLISECONDS: Readonly<Record<string, number>> = {
   m: 60_000,
   h: 3_600_000,
 };
+
+/** The rule that a value broke: the schema's own words where it has some. They hold no value. */
+export function brokenRule(
+  setting: Setting<unknown>,
+  error: z.ZodError,
+): string {
+  const message = error.issues.find((issue) => issue.code === "custom")
+    ?.message;
+  return message?.startsWith("must ") ? message : setting.rule;
+}

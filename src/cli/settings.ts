@@ -8,7 +8,7 @@ import type { Invocation } from "./command.ts";
 import { readConfigFile } from "./config_file.ts";
 import { Mistake } from "./mistake.ts";
 import type { Outside } from "./outside.ts";
-import type { Setting } from "./setting.ts";
+import { brokenRule, type Setting } from "./setting.ts";
 import {
   settingEntries,
   type SettingName,
@@ -132,23 +132,16 @@ function checkText(
   if (result.success) return result.data;
   throw new Mistake({
     place: given.origin === "flag" ? `--${setting.flag}` : setting.variable,
-    rule: specificRule(result.error.issues) ?? setting.rule,
+    rule: brokenRule(setting, result.error),
     fix: setting.fix,
     exit: given.origin === "flag" ? "usage" : "configuration",
   });
 }
 
-/** A rule that the schema itself words; those hold no value. */
-function specificRule(
-  issues: readonly { readonly code: string; readonly message: string }[],
-): string | undefined {
-  const message = issues.find((issue) => issue.code === "custom")?.message;
-  return message?.startsWith("must ") ? message : undefined;
-}
-
 function checkVariables(environment: Readonly<Record<string, string>>): void {
   const known = settingEntries().map(([, setting]) => setting.variable)
     .filter((variable) => variable.startsWith(PREFIX));
+  const endings = known.map((variable) => variable.slice(PREFIX.length));
   for (const name of Object.keys(environment).toSorted()) {
     if (!name.startsWith(PREFIX) || known.includes(name)) continue;
     // The name is repeated only when it is plain: it cannot hold a token then.
@@ -156,7 +149,12 @@ function checkVariables(environment: Readonly<Record<string, string>>): void {
     throw new Mistake({
       place,
       rule: "is not a known variable",
-      fix: suggestion(name, known, "unset it; see agent-daemon help run"),
+      // Without the common start, which would make every name look near.
+      fix: suggestion(
+        name.slice(PREFIX.length),
+        endings,
+        "unset it; see agent-daemon help run",
+      ).replace("mean ", `mean ${PREFIX}`),
       exit: "configuration",
     });
   }

@@ -3,10 +3,12 @@ import { closestString, levenshteinDistance } from "@std/text";
 
 /** The longest name that is compared; longer ones are no typing mistakes. */
 const LONGEST_NAME = 40;
+/** A shorter start fits too many names. */
+const SHORTEST_START = 4;
 
 /**
- * A hint that names the known name nearest to `typed`, or `otherwise` when none is near: at most a
- * third of its letters may differ.
+ * A hint that names the known name that `typed` begins, or the nearest one, or `otherwise` when
+ * none is near: at most a third of its letters may differ.
  */
 export function suggestion(
   typed: string,
@@ -14,6 +16,10 @@ export function suggestion(
   otherwise: string,
 ): string {
   if (known.length === 0 || typed.length > LONGEST_NAME) return otherwise;
+  const begun = typed.length >= SHORTEST_START
+    ? known.find((name) => name.startsWith(typed))
+    : undefined;
+  if (begun !== undefined) return `did you mean ${begun}?`;
   const nearest = closestString(typed, known);
   const distance = levenshteinDistance(
     typed.toLowerCase(),
