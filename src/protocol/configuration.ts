@@ -4,6 +4,7 @@ import * as z from "zod";
 import { messageInputWire } from "./message_input.ts";
 import { capabilitySourcesWire } from "./sources.ts";
 import {
+  absentAs,
   integer,
   list,
   nullable,
@@ -50,7 +51,7 @@ export const mcpHttpServerWire = wireObject({
   connection_origin: text,
   server_label: text,
   server_url: text,
-  allowed_tools: nullable(list(z.string())).default(null),
+  allowed_tools: absentAs(nullable(list(z.string())), null),
   required: omitted(z.boolean()),
   bearer_token: pointer(z.string()),
 });
@@ -61,7 +62,7 @@ export type McpHttpServer = Wire<typeof mcpHttpServerWire>;
 export const localEnvironmentWire = wireObject({
   id: text,
   workspace_directory: text,
-  capability_sources: nullable(capabilitySourcesWire).default(null),
+  capability_sources: absentAs(nullable(capabilitySourcesWire), null),
   tool_environment: omitted(z.boolean()),
   capabilities: omitted(z.boolean()),
   network_access: omitted(z.string()),

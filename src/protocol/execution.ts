@@ -11,6 +11,7 @@ import {
 } from "./message_input.ts";
 import { isBlank } from "./text.ts";
 import {
+  absentAs,
   integer,
   omitted,
   readPayload,
@@ -33,7 +34,7 @@ export const executionStartWire = wireObject({
   executor_id: text,
   handle: text,
   run_id: text,
-  input: messageInputWire.default([]),
+  input: absentAs(messageInputWire, []),
 });
 /** Payload of `execution_start`, Core to Runtime. */
 export interface ExecutionStart {
@@ -59,55 +60,65 @@ export type PreparationState =
   | "failed"
   | "rejected";
 
+const PREPARE_ERROR_CODES = [
+  "invalid_request",
+  "invalid_configuration",
+  "unsupported_configuration",
+  "unsupported_preparation",
+  "unsupported_read_preparation",
+  "resource_unavailable",
+  "request_conflict",
+  "preparation_capacity",
+  "executor_capacity",
+  "session_binding_conflict",
+  "configuration_conflict",
+  "native_session_conflict",
+  "history_unavailable",
+  "executor_cleanup_unconfirmed",
+] as const;
+const START_ERROR_CODES = [
+  "invalid_start",
+  "resource_unavailable",
+  "unknown_preparation",
+  "read_only_preparation",
+  "unknown_executor",
+  "start_conflict",
+  "preparation_not_ready",
+  "run_conflict",
+  "executor_unavailable",
+  "executor_cleanup_unconfirmed",
+  "start_cancelled",
+] as const;
+const RELEASE_ERROR_CODES = ["invalid_release", "unknown_preparation"] as const;
+const FAILURE_CODES = [
+  "preparation_failed",
+  "executor_cleanup_unconfirmed",
+  "executor_unavailable",
+  "start_cancelled",
+  "cleanup_unconfirmed",
+  "status_delivery_failed",
+  "connection_closed",
+] as const;
+
 /** Why `execution_prepare` was rejected. Only `preparation_capacity` may be tried again by a Worker. */
-export type PrepareErrorCode =
-  | "invalid_request"
-  | "invalid_configuration"
-  | "unsupported_configuration"
-  | "unsupported_preparation"
-  | "unsupported_read_preparation"
-  | "resource_unavailable"
-  | "request_conflict"
-  | "preparation_capacity"
-  | "executor_capacity"
-  | "session_binding_conflict"
-  | "configuration_conflict"
-  | "native_session_conflict"
-  | "history_unavailable"
-  | "executor_cleanup_unconfirmed";
+export type PrepareErrorCode = typeof PREPARE_ERROR_CODES[number];
 
 /** Why `execution_start` was rejected. */
-export type StartErrorCode =
-  | "invalid_start"
-  | "resource_unavailable"
-  | "unknown_preparation"
-  | "read_only_preparation"
-  | "unknown_executor"
-  | "start_conflict"
-  | "preparation_not_ready"
-  | "run_conflict"
-  | "executor_unavailable"
-  | "executor_cleanup_unconfirmed"
-  | "start_cancelled";
+export type StartErrorCode = typeof START_ERROR_CODES[number];
 
 /** Why `execution_release` was rejected. */
-export type ReleaseErrorCode = "invalid_release" | "unknown_preparation";
+export type ReleaseErrorCode = typeof RELEASE_ERROR_CODES[number];
 
 /** Why a handle is `failed`. The last two normally cannot be delivered any more. */
-export type PreparationFailureCode =
-  | "preparation_failed"
-  | "executor_cleanup_unconfirmed"
-  | "executor_unavailable"
-  | "start_cancelled"
-  | "cleanup_unconfirmed"
-  | "status_delivery_failed"
-  | "connection_closed";
+export type PreparationFailureCode = typeof FAILURE_CODES[number];
 
+const OPERATIONS = [
+  "execution_prepare",
+  "execution_start",
+  "execution_release",
+] as const;
 /** The operation that a `rejected` status answers. */
-export type PreparationOperation =
-  | "execution_prepare"
-  | "execution_start"
-  | "execution_release";
+export type PreparationOperation = typeof OPERATIONS[number];
 
 /** Schema of `preparation_status`. */
 export const preparationStatusWire = wireObject({
@@ -127,23 +138,21 @@ export const preparationStatusWire = wireObject({
   ]),
   expires_at: omitted(integer),
   run_id: omitted(z.string()),
-  error_code: omitted(z.string()),
-  operation: omitted(z.string()),
+  error_code: omitted(z.enum([
+    ...new Set([
+      ...PREPARE_ERROR_CODES,
+      ...START_ERROR_CODES,
+      ...RELEASE_ERROR_CODES,
+      ...FAILURE_CODES,
+    ]),
+  ])),
+  operation: omitted(z.enum(OPERATIONS)),
 }, "rejected");
 /**
  * Payload of `preparation_status`, Runtime to Core. `revision` is 0 only in `rejected`;
  * `expires_at` is Unix milliseconds and never moves.
  */
-export type PreparationStatus =
-  & Omit<Wire<typeof preparationStatusWire>, "error_code" | "operation">
-  & {
-    readonly error_code?:
-      | PrepareErrorCode
-      | StartErrorCode
-      | ReleaseErrorCode
-      | PreparationFailureCode;
-    readonly operation?: PreparationOperation;
-  };
+export type PreparationStatus = Wire<typeof preparationStatusWire>;
 
 /** Reads `execution_prepare`. A refusal is `invalid_request`; the configuration is not judged yet. */
 export function decodeExecutionPrepare(
@@ -182,4 +191,42 @@ export function decodeExecutionRelease(
   return value === undefined || value.handle === ""
     ? refused("the execution_release payload is malformed")
     : accepted(value);
+}
+
+/** Reads `preparation_status`; whether it is news for its handle is the subscriber's question. */
+export function decodePreparationStatus(
+  envelope: InboundEnvelope,
+): Decoded<PreparationStatus> {
+  const value = readPayload(preparationStatusWire, envelope);
+  if (value === undefined) {
+    return refused("the preparation_status payload is malformed");
+  }
+  return isConsistent(value)
+    ? accepted(value)
+    : refused("the preparation_status contradicts itself");
+}
+
+/** A refusal names its operation and has no revision; every other state is one of a handle's. */
+function isConsistent(status: Wire<typeof preparationStatusWire>): boolean {
+  const { state, handle, revision, run_id, error_code, operation } = status;
+  if (state === "rejected") {
+    return revision === 0 && error_code !== undefined &&
+      operation !== undefined;
+  }
+  if (handle === undefined || revision === 0 || operation !== undefined) {
+    return false;
+  }
+  switch (state) {
+    case "preparing":
+    case "ready":
+      return run_id === undefined && error_code === undefined;
+    case "starting":
+    case "started":
+      return run_id !== undefined && error_code === undefined;
+    case "failed":
+      return error_code !== undefined;
+    case "released":
+    case "expired":
+      return error_code === undefined;
+  }
 }

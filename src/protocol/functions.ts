@@ -8,6 +8,7 @@ import {
   isContentPart,
 } from "./message_input.ts";
 import {
+  absentAs,
   list,
   nullable,
   rawValue,
@@ -31,7 +32,7 @@ export const functionResultWire = wireObject({
   delivery_id: text,
   call_id: text,
   success: z.boolean(),
-  content: nullable(list(nullable(contentPartWire))).default(null),
+  content: absentAs(nullable(list(nullable(contentPartWire))), null),
 });
 /** Payload of `function_result`, Core to Runtime, with the Run id. */
 export interface FunctionResult {

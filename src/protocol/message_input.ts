@@ -3,7 +3,14 @@
 import * as z from "zod";
 import { accepted, type Decoded, refused } from "./decoded.ts";
 import { isBlank } from "./text.ts";
-import { list, pointer, text, type Wire, wireObject } from "./wire_object.ts";
+import {
+  absentAs,
+  list,
+  pointer,
+  text,
+  type Wire,
+  wireObject,
+} from "./wire_object.ts";
 
 const partMembers = {
   type: text,
@@ -17,7 +24,7 @@ export const contentPartWire = wireObject(partMembers);
 export const strictContentPartWire = wireObject(partMembers, "rejected");
 /** Schema of an ordered message list. */
 export const messageInputWire = list(
-  wireObject({ content: list(contentPartWire).default([]) }),
+  wireObject({ content: absentAs(list(contentPartWire), []) }),
 );
 
 /** One part: `input_text` with `text`, or `input_image` with `image_url`. */

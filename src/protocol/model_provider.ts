@@ -2,6 +2,7 @@
 // confidential: it is never logged, kept or echoed.
 import * as z from "zod";
 import { accepted, type Decoded, refused } from "./decoded.ts";
+import { isLoopbackLiteral, readEndpoint } from "./endpoint.ts";
 import { MAX_API_KEY_BYTES } from "./limits.ts";
 import { fitsUtf8, hasLineBreakOrNul, isBlank } from "./text.ts";
 import {
@@ -46,25 +47,9 @@ function isApiKey(key: string): boolean {
     !hasLineBreakOrNul(key);
 }
 
-/** https with a host, or http to a loopback address literal. */
+/** https, or http to a loopback address literal; no query. */
 function isProviderEndpoint(text: string): boolean {
-  if (hasLineBreakOrNul(text) || !/^https?:\/\/[^/?#\\]/i.test(text)) {
-    return false;
-  }
-  // An empty query, fragment or userinfo disappears from the parsed URL: look at the text.
-  if (/[?#\\]/.test(text) || authority(text).includes("@")) return false;
-  const url = URL.parse(text);
-  if (url === null) return false;
-  return url.protocol === "https:" || isLoopbackLiteral(authority(text));
-}
-
-function authority(text: string): string {
-  return text.slice(text.indexOf("//") + 2).split("/", 1)[0] ?? "";
-}
-
-/** Judges the spelling itself: the URL parser would turn `127.1` or `0x7f000001` into 127.0.0.1. */
-function isLoopbackLiteral(authority: string): boolean {
-  const host = authority.replace(/:\d*$/, "");
-  return host === "[::1]" ||
-    /^127(\.(25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)){3}$/.test(host);
+  const endpoint = readEndpoint(text);
+  return endpoint !== undefined && !endpoint.hasQuery &&
+    (endpoint.secure || isLoopbackLiteral(endpoint));
 }

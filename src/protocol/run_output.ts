@@ -5,6 +5,7 @@ import { accepted, type Decoded, refused } from "./decoded.ts";
 import type { InboundEnvelope } from "./envelope.ts";
 import { ENGINE_FAILURE_CODES, normaliseFailure } from "./engine_failure.ts";
 import {
+  adjusted,
   integer,
   integer32,
   omitted,
@@ -75,12 +76,15 @@ export const usageWire = wireObject({
 /** Payload of `usage`: cumulative for this execution, replaces the former, is never added. */
 export type Usage = Wire<typeof usageWire>;
 
-/** Schema of `error` as written. */
-export const runErrorWire = wireObject({
-  error: text,
-  code: omitted(z.enum(ENGINE_FAILURE_CODES)),
-  http_status: pointer(integer),
-});
+/** Schema of `error`; what the classification may not hold is dropped before it is written. */
+export const runErrorWire = adjusted(
+  wireObject({
+    error: text,
+    code: omitted(z.enum(ENGINE_FAILURE_CODES)),
+    http_status: pointer(integer),
+  }),
+  ({ error, ...failure }) => ({ error, ...normaliseFailure(failure) }),
+);
 /** Payload of `error`: an execution failure that is followed by `done`. */
 export type RunError = Wire<typeof runErrorWire>;
 

@@ -10,6 +10,7 @@ import {
 } from "./message_input.ts";
 import { fitsUtf8, isBlank } from "./text.ts";
 import {
+  absentAs,
   omitted,
   readPayload,
   text,
@@ -20,7 +21,7 @@ import {
 /** Schema of `prompt_steer`. */
 export const promptSteerWire = wireObject({
   input_id: text,
-  input: messageInputWire.default([]),
+  input: absentAs(messageInputWire, []),
   durable_receipt: omitted(z.boolean()),
 });
 /** Payload of `prompt_steer`, Core to Runtime. */

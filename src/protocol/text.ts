@@ -23,10 +23,10 @@ export function isBlank(text: string): boolean {
 }
 
 /**
- * The white space that decides blankness: the Unicode White_Space set. `String.prototype.trim`
+ * Whether a UTF-16 unit is white space for blankness: the Unicode White_Space set. `String.prototype.trim`
  * differs from it at U+0085, which it keeps, and at U+FEFF, which it removes.
  */
-function isSpace(unit: number): boolean {
+export function isSpace(unit: number): boolean {
   return (unit >= 0x0009 && unit <= 0x000d) || unit === 0x0020 ||
     unit === 0x0085 || unit === 0x00a0 || unit === 0x1680 ||
     (unit >= 0x2000 && unit <= 0x200a) || unit === 0x2028 ||

@@ -122,6 +122,28 @@ export function nullable<S extends z.ZodType>(schema: S): z.ZodNullable<S> {
   return member;
 }
 
+/** A member that is always written; absent and null read as `value`. */
+export function absentAs<S extends z.ZodType>(
+  schema: S,
+  value: z.core.util.NoUndefined<z.output<S>>,
+): z.ZodDefault<S> {
+  return inherit(schema, schema.default(value));
+}
+
+/** The same declaration, with values adjusted before they are written. */
+export function adjusted<S extends z.ZodType>(
+  schema: S,
+  adjust: (value: Wire<S>) => unknown,
+): S {
+  const write = writers.get(schema);
+  const copy = schema.clone();
+  writers.set(copy, (value) => {
+    const adjustedValue = adjust(value as Wire<S>);
+    return write === undefined ? adjustedValue : write(adjustedValue);
+  });
+  return copy;
+}
+
 /** What becomes of members that a declaration does not name. */
 export type UnknownMembers = "ignored" | "rejected";
 
@@ -224,7 +246,9 @@ function inherit<S extends z.ZodType>(from: z.ZodType, to: S): S {
 
 /** The zero of the schema's own kind: `0` is not the zero of a text. */
 function zeroTestOf(schema: z.ZodType): (value: unknown) => boolean {
-  if (schema.safeParse("").success) return (value) => value === "";
+  if (schema instanceof z.ZodEnum || schema.safeParse("").success) {
+    return (value) => value === "";
+  }
   if (schema.safeParse(0).success) return (value) => value === 0;
   if (schema.safeParse(false).success) return (value) => value === false;
   if (schema.safeParse([]).success) {
