@@ -9,11 +9,11 @@ import {
   readProtectedFile,
 } from "../platform/protected_file.ts";
 import { hasRepeatedMember } from "../protocol/raw.ts";
-import { normaliseCoreUrl } from "./core_url.ts";
 import { Mistake } from "./mistake.ts";
 import type { Outside } from "./outside.ts";
 import { canonicalUuid } from "./setting.ts";
 import type { Settings } from "./settings.ts";
+import { SETTINGS } from "./settings_table.ts";
 
 /** The longest token file in bytes. */
 export const TOKEN_FILE_LIMIT = 16_384;
@@ -151,7 +151,7 @@ function checkToken(text: string, place: string): string {
   return text;
 }
 
-const coreUrl = z.string().refine((text) => normaliseCoreUrl(text).ok);
+const coreUrl = SETTINGS.coreUrl.schema;
 
 const executorDocument = z.strictObject({
   key_id: canonicalUuid,
@@ -200,7 +200,7 @@ function parseDocument(text: string, place: string): Credential {
       token: checkToken(profile.data.runner_credential, place),
       kind: "profile",
       deviceId: profile.data.runtime_id,
-      coreUrl: normalised(profile.data.server_url),
+      coreUrl: profile.data.server_url,
     };
   }
   const bootstrap = bootstrapDocument.safeParse(document);
@@ -209,7 +209,7 @@ function parseDocument(text: string, place: string): Credential {
       token: checkToken(bootstrap.data.credential, place),
       kind: "bootstrap",
       deviceId: bootstrap.data.device_id,
-      coreUrl: normalised(bootstrap.data.core_url),
+      coreUrl: bootstrap.data.core_url,
     };
   }
   throw refused(
@@ -217,12 +217,6 @@ function parseDocument(text: string, place: string): Credential {
     "is none of the JSON forms that Core hands out",
     "copy the file again, or keep only the token",
   );
-}
-
-function normalised(text: string): string {
-  const url = normaliseCoreUrl(text);
-  if (!url.ok) throw new Error("a checked URL is invalid");
-  return url.url;
 }
 
 function checkAgreement(

@@ -95,5 +95,5 @@ export function brokenRule(
 ): string {
   const message = error.issues.find((issue) => issue.code === "custom")
     ?.message;
-  return message?.startsWith("must ") ? message : setting.rule;
+  return message && /^(?:must|may|is) /.test(message) ? message : setting.rule;
 }

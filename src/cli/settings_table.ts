@@ -3,7 +3,7 @@
  * parsing, the file's schema, completions, manual pages and the reference are made from this table.
  */
 import { z } from "zod";
-import { normaliseCoreUrl } from "./core_url.ts";
+import { InvalidCoreUrl, parseCoreUrl } from "../transport/core_url.ts";
 import {
   canonicalUuid,
   cleanAbsolutePath,
@@ -85,10 +85,14 @@ export const SETTINGS = {
     placeholder: "URL",
     description: "Core's origin, such as https://core.example.",
     schema: z.string().transform((text, context) => {
-      const url = normaliseCoreUrl(text);
-      if (url.ok) return url.url;
-      context.addIssue({ code: "custom", message: url.rule });
-      return z.NEVER;
+      try {
+        return parseCoreUrl(text).base;
+      } catch (error) {
+        if (!(error instanceof InvalidCoreUrl)) throw error;
+        const message = error.message.replace("The Core URL ", "");
+        context.addIssue({ code: "custom", message });
+        return z.NEVER;
+      }
     }),
     rule: "must be Core's https origin",
     fix: "write it as https://core.example",

@@ -25,19 +25,22 @@ export function jsonLine(entry: LogEntry, redactor: Redactor): string {
   const fields = Object.fromEntries(
     Object.entries(entry.fields)
       .filter(([, value]) => value !== undefined)
-      .map(([name, value]) => [name, plain(value, redactor, 0)]),
+      .map(([name, value]) => [
+        clean(name, redactor),
+        plain(value, redactor, 0),
+      ]),
   );
   const line = JSON.stringify({
     time: new Date(entry.at).toISOString(),
     level: entry.level,
-    event: entry.event,
+    event: clean(entry.event, redactor),
     ...fields,
   });
   if (line.length <= LONGEST_LINE) return line;
   return JSON.stringify({
     time: new Date(entry.at).toISOString(),
     level: entry.level,
-    event: entry.event,
+    event: clean(entry.event, redactor),
     cut: line.length,
   });
 }
@@ -46,10 +49,13 @@ export function jsonLine(entry: LogEntry, redactor: Redactor): string {
 export function textLine(entry: LogEntry, redactor: Redactor): string {
   const pairs = Object.entries(entry.fields)
     .filter(([, value]) => value !== undefined)
-    .map(([name, value]) => `${name}=${textValue(plain(value, redactor, 0))}`);
+    .map(([name, value]) =>
+      `${clean(name, redactor)}=${textValue(plain(value, redactor, 0))}`
+    );
   const time = new Date(entry.at).toISOString();
   const level = entry.level.toUpperCase().padEnd(5);
-  return cut([time, level, entry.event, ...pairs].join(" "), LONGEST_LINE);
+  const event = clean(entry.event, redactor);
+  return cut([time, level, event, ...pairs].join(" "), LONGEST_LINE);
 }
 
 function textValue(value: unknown): string {

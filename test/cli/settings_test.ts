@@ -93,27 +93,27 @@ for (const [text, url] of accepted) {
 }
 
 const flagMistakes: readonly (readonly [readonly string[], string])[] = [
-  [["--core-url", "core.example"], "--core-url: must be an absolute URL"],
+  [["--core-url", "core.example"], "--core-url: is not a URL"],
   [
     ["--core-url", "http://core.example"],
-    "--core-url: must use https; plain http is for loopback only",
+    "--core-url: may be plain http for loopback only",
   ],
   [
     ["--core-url", "http://127.0.0.1.example"],
-    "--core-url: must use https; plain http is for loopback only",
+    "--core-url: may be plain http for loopback only",
   ],
-  [["--core-url", "ftp://core.example"], "--core-url: must use https"],
+  [["--core-url", "ftp://core.example"], "--core-url: must be https"],
   [
     ["--core-url", "https://s3cret@core.example"],
-    "--core-url: must not hold a user name or password",
+    "--core-url: must not hold credentials",
   ],
   [
     ["--core-url", "https://core.example?token=s3cret"],
-    "--core-url: must not hold a query or fragment",
+    "--core-url: must have no query, fragment or space",
   ],
   [
     ["--core-url", "https://core.example/api/v2"],
-    "--core-url: must be Core's origin, alone or with /api/v1",
+    "--core-url: must be an origin, or end in /api/v1 or /api/v1/agent-daemon/ws",
   ],
   [
     ["--device-id", ID.toUpperCase()],
@@ -226,7 +226,7 @@ const fileMistakes: readonly (readonly [string, string])[] = [
   ],
   [
     '{"core_url": "http://core.example"}',
-    "FILE: core_url: must use https; plain http is for loopback only",
+    "FILE: core_url: may be plain http for loopback only",
   ],
   ['{"__proto__": {"x": 1}}', "FILE: has a member that is not known"],
 ];
