@@ -81,7 +81,7 @@ async function writeLevel(
   const below = new Map<string, PackageFile[]>();
   for (const file of files) {
     const [name = "", ...rest] = file.path.slice(prefix.length).split("/");
-    if (rest.length === 0) await writeFile(directory, name, file);
+    if (rest.length === 0) await writeSealedFile(directory, name, file);
     else below.set(name, [...(below.get(name) ?? []), file]);
   }
   for (const [name, children] of below) {
@@ -95,7 +95,8 @@ async function writeLevel(
   await directory.sync();
 }
 
-async function writeFile(
+/** Writes one new file, sealed and durable; its entry is durable after the directory's sync. */
+export async function writeSealedFile(
   directory: Directory,
   name: string,
   file: PackageFile,
@@ -165,6 +166,19 @@ async function readLevel(
   } finally {
     directory.close();
   }
+}
+
+/**
+ * Reads one sealed file of a directory.
+ *
+ * @throws {InvalidPackage} or a `DescentError` when it is not a plain sealed file.
+ */
+export function readSealedFile(
+  directory: Directory,
+  name: string,
+): Promise<PackageFile> {
+  const used = { entries: 0, bytes: 0 };
+  return readFile(directory, name, "", { files: "sealed" }, used);
 }
 
 async function readFile(

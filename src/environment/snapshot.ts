@@ -1,0 +1,337 @@
+/**
+ * The installed selection: `installed.json` in the capability root, written last and once, and what
+ * it lets a Harness use. Each load judges the packages on disk again; nothing is taken from memory.
+ */
+import * as z from "zod";
+import type { CapabilitySources } from "../protocol/sources.ts";
+import { DescentError, type Directory } from "../workspace/directory.ts";
+import type { PinnedRoot } from "../workspace/root.ts";
+import {
+  InvalidPackage,
+  manifestObject,
+  PACKAGE_BOUNDS,
+  type PackageFile,
+} from "./package_files.ts";
+import {
+  readPackage,
+  readSealedFile,
+  writePackage,
+  writeSealedFile,
+} from "./package_store.ts";
+import {
+  PLUGIN_FILE,
+  type PluginServer,
+  readPlugin,
+} from "./plugin_manifest.ts";
+import { type BindingIdentity, selectionDigest } from "./selection.ts";
+import { findSkills } from "./skill_manifest.ts";
+
+/** The manifest's name; its sealed presence means that the selection is complete. */
+const MANIFEST = "installed.json";
+/** Bytes of all packages together. */
+const SNAPSHOT_BYTES = 50 * 1024 * 1024;
+/** Skills of one selection. */
+const MAXIMUM_SKILLS = 50;
+
+const manifestShape = z.strictObject({
+  identity: z.strictObject({
+    environment_id: z.string(),
+    session_id: z.string(),
+  }),
+  selection_sha256: z.string(),
+  version: z.literal(1),
+  skills: z.array(z.strictObject({
+    metadata: z.strictObject({
+      type: z.literal("inline"),
+      name: z.string(),
+      description: z.string(),
+    }),
+    relative_root: z.string(),
+    package_root: z.string(),
+  })).max(MAXIMUM_SKILLS),
+  plugins: z.array(z.string()).max(100),
+});
+type Manifest = z.infer<typeof manifestShape>;
+
+/** One installed package and what it offers. */
+interface Package {
+  /** Relative to the capability root. */
+  readonly root: string;
+  readonly files: readonly PackageFile[];
+}
+
+/** One MCP server of an installed plugin. */
+export interface InstalledServer {
+  /** The plugin's directory, relative to the capability root. */
+  readonly packageRoot: string;
+  readonly server: PluginServer;
+}
+
+/** What an execution may use of the installed selection. */
+export interface InstalledCapabilities {
+  /** Directories of Skills, relative to the capability root. */
+  readonly skillRoots: readonly string[];
+  readonly servers: readonly InstalledServer[];
+}
+
+/** A directory source that finalizing captures, already opened by its owner. */
+export interface DirectorySource {
+  readonly directory: Directory;
+}
+
+/**
+ * Seals the selection: judges every package, captures the directory sources, and publishes the
+ * manifest. Takes over the sources and closes them.
+ *
+ * @throws {InvalidPackage} when what is installed is not exactly what is selected.
+ */
+export async function sealSelection(
+  root: PinnedRoot,
+  identity: BindingIdentity,
+  sources: CapabilitySources,
+  directories: readonly DirectorySource[],
+): Promise<void> {
+  if (hasSelection(root)) {
+    throw new InvalidPackage("the selection is sealed already");
+  }
+  await checkLeftovers(root, sources);
+  for (const [slot, source] of directories.entries()) {
+    const files = await readPackage(source.directory, { files: "any" });
+    await writePackage(root, ["directories", String(slot)], files);
+  }
+  const packages = await installedPackages(root, sources);
+  const manifest = describe(packages, identity, sources);
+  const text = `${JSON.stringify(manifest)}\n`;
+  const data = new TextEncoder().encode(text);
+  if (data.length > PACKAGE_BOUNDS.manifestBytes) {
+    throw new InvalidPackage("the selection's manifest is too large");
+  }
+  await publishManifest(root, data);
+}
+
+/** Whether a sealed selection exists. */
+export function hasSelection(root: PinnedRoot): boolean {
+  const top = root.open();
+  try {
+    top.facts(MANIFEST);
+    return true;
+  } catch (error) {
+    if (error instanceof DescentError && error.problem === "missing") {
+      return false;
+    }
+    throw error;
+  } finally {
+    top.close();
+  }
+}
+
+/**
+ * Loads the sealed selection for an execution that names the same one.
+ *
+ * @throws {InvalidPackage} when it is missing, altered or another one.
+ */
+export async function loadSelection(
+  root: PinnedRoot,
+  identity: BindingIdentity,
+  sources: CapabilitySources,
+): Promise<InstalledCapabilities> {
+  const manifest = await readManifest(root);
+  if (
+    manifest.identity.environment_id !== identity.environmentId ||
+    manifest.identity.session_id !== identity.sessionId ||
+    manifest.selection_sha256 !== selectionDigest(sources)
+  ) throw new InvalidPackage("another selection is installed");
+  const packages = await installedPackages(root, sources);
+  const expected = describe(packages, identity, sources);
+  if (JSON.stringify(expected) !== JSON.stringify(manifest)) {
+    throw new InvalidPackage("the installed packages were altered");
+  }
+  return {
+    skillRoots: manifest.skills.map((skill) => skill.relative_root),
+    servers: packages.flatMap((one) =>
+      isPlugin(one)
+        ? readPlugin(one.files).servers.map((server) => ({
+          packageRoot: one.root,
+          server,
+        }))
+        : []
+    ),
+  };
+}
+
+async function readManifest(root: PinnedRoot): Promise<Manifest> {
+  const top = root.open();
+  try {
+    const file = await readSealedFile(top, MANIFEST);
+    const parsed = manifestShape.safeParse(manifestObject(file));
+    if (parsed.success) return parsed.data;
+  } catch (error) {
+    throw new InvalidPackage("no selection is installed", { cause: error });
+  } finally {
+    top.close();
+  }
+  throw new InvalidPackage("the selection's manifest is wrong");
+}
+
+/** The packages in the order of the selection: skills, plugin slots, captured directories. */
+async function installedPackages(
+  root: PinnedRoot,
+  sources: CapabilitySources,
+): Promise<readonly Package[]> {
+  const roots = [
+    ...(sources.skills ?? []).map((skill) => ["skills", skill.name]),
+    ...(sources.plugins ?? []).map((
+      _plugin,
+      slot,
+    ) => ["plugins", String(slot)]),
+    ...(sources.directories ?? []).map((
+      _path,
+      slot,
+    ) => ["directories", String(slot)]),
+  ];
+  const packages: Package[] = [];
+  let total = 0;
+  for (const components of roots) {
+    const directory = root.descend(components);
+    const files = [...await readPackage(directory, { files: "sealed" })]
+      .sort((left, right) => left.path < right.path ? -1 : 1);
+    total += files.reduce((sum, file) => sum + file.data.length, 0);
+    if (total > SNAPSHOT_BYTES) {
+      throw new InvalidPackage("the selection is too large");
+    }
+    packages.push({ root: components.join("/"), files });
+  }
+  return packages;
+}
+
+function isPlugin(one: Package): boolean {
+  return one.root.startsWith("plugins/") ||
+    (one.root.startsWith("directories/") &&
+      one.files.some((file) => file.path === PLUGIN_FILE));
+}
+
+/** What the packages offer, checked against what was selected. */
+function describe(
+  packages: readonly Package[],
+  identity: BindingIdentity,
+  sources: CapabilitySources,
+): Manifest {
+  const skills: Manifest["skills"] = [];
+  const plugins: string[] = [];
+  for (const [index, one] of packages.entries()) {
+    const found = isPlugin(one)
+      ? describePlugin(one, sources, plugins)
+      : describeSkills(one, sources.skills?.[index]);
+    for (const { directory, manifest } of found) {
+      skills.push({
+        metadata: { type: "inline", ...manifest },
+        relative_root: directory === "" ? one.root : `${one.root}/${directory}`,
+        package_root: one.root,
+      });
+    }
+  }
+  const names = new Set(skills.map((skill) => skill.metadata.name));
+  if (names.size !== skills.length || skills.length > MAXIMUM_SKILLS) {
+    throw new InvalidPackage("the selection's Skills are ambiguous");
+  }
+  return {
+    identity: {
+      environment_id: identity.environmentId,
+      session_id: identity.sessionId,
+    },
+    selection_sha256: selectionDigest(sources),
+    version: 1,
+    skills,
+    plugins,
+  };
+}
+
+type Metadata = NonNullable<CapabilitySources["skills"]>[number];
+
+function describeSkills(one: Package, declared: Metadata | undefined) {
+  const isCaptured = one.root.startsWith("directories/");
+  const found = findSkills(one.files, [""]);
+  const top = found.filter((skill) => skill.directory === "");
+  const usable = isCaptured ? found : top;
+  if (usable.length === 0 || (!isCaptured && usable.length !== 1)) {
+    throw new InvalidPackage("a package holds no Skill");
+  }
+  if (!isCaptured) checkMetadata(usable[0]?.manifest, declared);
+  return usable;
+}
+
+function describePlugin(
+  one: Package,
+  sources: CapabilitySources,
+  plugins: string[],
+) {
+  const plugin = readPlugin(one.files);
+  if (one.root.startsWith("plugins/")) {
+    const slot = Number(one.root.slice("plugins/".length));
+    checkMetadata(plugin, sources.plugins?.[slot]);
+  }
+  if (plugin.servers.length > 0) plugins.push(one.root);
+  return plugin.skills;
+}
+
+function checkMetadata(
+  found: { readonly name: string; readonly description: string } | undefined,
+  declared: Metadata | undefined,
+): void {
+  if (
+    !found || declared?.name !== found.name ||
+    declared.description !== found.description
+  ) throw new InvalidPackage("a package is not what was declared");
+}
+
+/** Refuses anything in the root that the selection does not name. */
+async function checkLeftovers(
+  root: PinnedRoot,
+  sources: CapabilitySources,
+): Promise<void> {
+  const expected: Readonly<Record<string, ReadonlySet<string>>> = {
+    skills: new Set((sources.skills ?? []).map((skill) => skill.name)),
+    plugins: new Set(
+      (sources.plugins ?? []).map((_plugin, slot) => String(slot)),
+    ),
+  };
+  const top = root.open();
+  try {
+    for await (const name of top.names()) {
+      const selected = expected[name];
+      if (!selected) throw new InvalidPackage("something else is installed");
+      const child = top.child(name);
+      try {
+        for await (const entry of child.names()) {
+          if (!selected.has(entry)) {
+            throw new InvalidPackage("something else is installed");
+          }
+        }
+      } finally {
+        child.close();
+      }
+    }
+  } finally {
+    top.close();
+  }
+}
+
+/** Publishes the manifest sealed, in one step, and makes it durable. */
+async function publishManifest(
+  root: PinnedRoot,
+  data: Uint8Array,
+): Promise<void> {
+  const temporary = `${MANIFEST}.tmp`;
+  const top = root.open();
+  try {
+    await writeSealedFile(top, temporary, {
+      path: MANIFEST,
+      data,
+      executable: false,
+    });
+    top.rename(temporary, MANIFEST);
+    await top.sync();
+  } finally {
+    top.close();
+  }
+}
