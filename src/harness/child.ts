@@ -13,6 +13,11 @@ export interface ChildOptions {
   readonly workingDirectory: string;
   /** The complete environment. */
   readonly environment: Readonly<Record<string, string>>;
+  /**
+   * `messages` pipes stdin and stdout; `none` gives the process neither, for a program whose output
+   * nobody reads: then {@linkcode Child.messages} is empty and every write rejects.
+   */
+  readonly pipes?: "messages" | "none";
   /** A short fixed name for logs and reports, such as `codex app-server`. */
   readonly name: string;
   readonly clock: Clock;
