@@ -54,8 +54,8 @@ export function supervisedSpawn(parts: SpawnParts): SpawnChild {
       cwd: options.workingDirectory,
       env: { ...options.environment },
       clearEnv: true,
-      stdin: "piped",
-      stdout: "piped",
+      stdin: options.pipes === "none" ? "null" : "piped",
+      stdout: options.pipes === "none" ? "null" : "piped",
       stderr: "piped",
       detached: true,
     }).spawn();
@@ -96,9 +96,10 @@ class SupervisedChild implements Child {
     this.#native = native;
     this.#options = options;
     this.#parts = parts;
-    this.#input = new ChildInput(native.stdin);
+    const piped = options.pipes !== "none";
+    this.#input = new ChildInput(piped ? native.stdin : closedInput());
     this.#output = new ChildOutput(
-      native.stdout,
+      piped ? native.stdout : emptyOutput(),
       options.maximumLineBytes,
       options.clock,
       options.log.with({ child: options.name, pid: native.pid }),
@@ -278,4 +279,16 @@ class SupervisedChild implements Child {
       error: error instanceof Error ? error : String(error),
     });
   }
+}
+
+/** Takes nothing: what a process without stdin would. */
+function closedInput(): WritableStream<Uint8Array> {
+  return new WritableStream({
+    start: (controller) => controller.error(new Error("there is no stdin")),
+  });
+}
+
+/** Ends at once: what a process without stdout would. */
+function emptyOutput(): ReadableStream<Uint8Array<ArrayBuffer>> {
+  return new ReadableStream({ start: (controller) => controller.close() });
 }
