@@ -26,6 +26,8 @@ export interface ChildOptions {
   readonly closeGrace: CloseGrace;
   /** The longest line taken from stdout, in bytes; a longer one ends the stream with an error. */
   readonly maximumLineBytes: number;
+  /** `text` gives the lines of stdout as strings in place of JSON objects, for probes. */
+  readonly stdout?: "json" | "text";
   /** Values that must not appear in the stderr tail. */
   readonly secrets?: readonly string[];
 }

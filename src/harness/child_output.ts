@@ -4,7 +4,7 @@
  */
 import type { Clock, Timer } from "../platform/clock.ts";
 import type { Log } from "../platform/log.ts";
-import { BrokenStream, JsonLineReader } from "./json_lines.ts";
+import { BrokenStream, type LineReader } from "./json_lines.ts";
 
 /** After the exit of the process: silence of whoever else holds the pipe, in milliseconds. */
 const SILENCE_AFTER_EXIT = 1_000;
@@ -14,7 +14,7 @@ const BROKEN_MESSAGE_WAIT = 5_000;
 /** Reads the pipe on demand, so that a slow reader slows the process and nothing piles up. */
 export class ChildOutput {
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
-  readonly #lines: JsonLineReader;
+  readonly #lines: LineReader;
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #ended = Promise.withResolvers<void>();
@@ -26,12 +26,12 @@ export class ChildOutput {
 
   constructor(
     stream: ReadableStream<Uint8Array>,
-    maximumLineBytes: number,
+    lines: LineReader,
     clock: Clock,
     log: Log,
   ) {
     this.#reader = stream.getReader();
-    this.#lines = new JsonLineReader(maximumLineBytes);
+    this.#lines = lines;
     this.#clock = clock;
     this.#log = log;
   }
@@ -61,7 +61,7 @@ export class ChildOutput {
   }
 
   /** The messages, once. A reader that leaves early makes the rest be thrown away. */
-  async *messages(): AsyncGenerator<object> {
+  async *messages(): AsyncGenerator<unknown> {
     if (this.#use !== "none") {
       throw new TypeError("The messages of a process can be read once");
     }
@@ -75,7 +75,7 @@ export class ChildOutput {
       }
       finished = true;
       const last = this.#lines.end();
-      if (last) yield last;
+      if (last !== undefined) yield last;
     } finally {
       if (this.#lines.skippedLines > 0) {
         const lines = this.#lines.skippedLines;

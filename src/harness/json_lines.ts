@@ -21,6 +21,88 @@ export class BrokenStream extends Error {
   override readonly name = "BrokenStream";
 }
 
+/** Takes the bytes of a stream, gives what its lines hold. */
+export interface LineReader {
+  /** Lines skipped so far, empty ones included. */
+  readonly skippedLines: number;
+  /** Whether a message broken by a line feed waits for its rest: it should come at once. */
+  readonly insideBrokenMessage: boolean;
+  /**
+   * Takes the next bytes and yields what they complete; take all of it before the next call.
+   * `chunk` must not be changed afterwards.
+   *
+   * @throws {BrokenStream} when the stream cannot be followed; the reader is of no use then.
+   */
+  push(chunk: Uint8Array): Generator<unknown>;
+  /** What the last line holds, where it has no line end. */
+  end(): unknown;
+}
+
+/** Bytes of the line that has not ended yet, within a bound. */
+class OpenLine {
+  readonly #maximumBytes: number;
+  #parts: Uint8Array[] = [];
+  #bytes = 0;
+
+  constructor(maximumBytes: number) {
+    this.#maximumBytes = maximumBytes;
+  }
+
+  /** Yields each line that `chunk` completes, without its line feed; keeps the rest. */
+  *complete(chunk: Uint8Array): Generator<Uint8Array> {
+    let start = 0;
+    for (;;) {
+      const end = chunk.indexOf(LINE_FEED, start);
+      this.#keep(chunk.subarray(start, end < 0 ? chunk.length : end));
+      if (end < 0) return;
+      start = end + 1;
+      yield this.take();
+    }
+  }
+
+  take(): Uint8Array {
+    const line = join(this.#parts, this.#bytes);
+    this.#parts = [];
+    this.#bytes = 0;
+    return line;
+  }
+
+  #keep(bytes: Uint8Array): void {
+    if (bytes.length === 0) return;
+    this.#parts.push(bytes);
+    this.#bytes += bytes.length;
+    if (this.#bytes > this.#maximumBytes) {
+      throw new BrokenStream("A line is longer than its limit");
+    }
+  }
+}
+
+/** Lines as they are, for programs that print no messages. */
+export class TextLineReader implements LineReader {
+  readonly skippedLines = 0;
+  readonly insideBrokenMessage = false;
+  readonly #open: OpenLine;
+
+  /** `maximumLineBytes` bounds a line. */
+  constructor(maximumLineBytes: number) {
+    this.#open = new OpenLine(maximumLineBytes);
+  }
+
+  /** Yields text lines without their ends; what is not UTF-8 is replaced. */
+  *push(chunk: Uint8Array): Generator<string> {
+    for (const line of this.#open.complete(chunk)) yield lossy(line);
+  }
+
+  /** The last line, unless it is empty. */
+  end(): string | undefined {
+    return lossy(this.#open.take()) || undefined;
+  }
+}
+
+function lossy(line: Uint8Array): string {
+  return withoutReturn(new TextDecoder().decode(line));
+}
+
 /**
  * Takes chunks, gives messages. A message is a line that holds a JSON object. Other lines are
  * noise: counted, and skipped up to 64 lines or 64 KiB in a row. After the first message, a line
@@ -30,10 +112,9 @@ export class BrokenStream extends Error {
  * object; a following line that is an object by itself proves that the first was cut, and ends
  * the stream.
  */
-export class JsonLineReader {
+export class JsonLineReader implements LineReader {
   readonly #maximumLineBytes: number;
-  #parts: Uint8Array[] = [];
-  #bytes = 0;
+  readonly #open: OpenLine;
   #started = false;
   #broken = "";
   #brokenLines = 0;
@@ -44,37 +125,21 @@ export class JsonLineReader {
   /** `maximumLineBytes` bounds a line, and a message joined from several. */
   constructor(maximumLineBytes: number) {
     this.#maximumLineBytes = maximumLineBytes;
+    this.#open = new OpenLine(maximumLineBytes);
   }
 
-  /** Lines skipped so far, empty ones included. */
   get skippedLines(): number {
     return this.#skippedLines;
   }
 
-  /** Whether a message broken by a line feed waits for its rest: it should come at once. */
   get insideBrokenMessage(): boolean {
     return this.#broken !== "";
   }
 
-  /** Whether bytes without their line end wait. */
-  get insideLine(): boolean {
-    return this.#bytes > 0;
-  }
-
-  /**
-   * Takes the next bytes and yields the messages they complete; take all of them before the next
-   * call. `chunk` must not be changed afterwards.
-   *
-   * @throws {BrokenStream} when the stream cannot be followed; it is of no use afterwards.
-   */
+  /** Yields the messages that `chunk` completes. */
   *push(chunk: Uint8Array): Generator<object> {
-    let start = 0;
-    for (;;) {
-      const end = chunk.indexOf(LINE_FEED, start);
-      this.#keep(chunk.subarray(start, end < 0 ? chunk.length : end));
-      if (end < 0) return;
-      start = end + 1;
-      const message = this.#line(this.#take());
+    for (const line of this.#open.complete(chunk)) {
+      const message = this.#line({ text: decode(line), bytes: line.length });
       if (message) yield message;
     }
   }
@@ -84,25 +149,7 @@ export class JsonLineReader {
    * wrote it is gone, which its owner learns in another way.
    */
   end(): object | undefined {
-    const { text } = this.#take();
-    return text === undefined ? undefined : parseObject(text.trim());
-  }
-
-  #keep(bytes: Uint8Array): void {
-    if (bytes.length === 0) return;
-    this.#parts.push(bytes);
-    this.#bytes += bytes.length;
-    if (this.#bytes > this.#maximumLineBytes) {
-      throw new BrokenStream("A line is longer than its limit");
-    }
-  }
-
-  #take(): { text: string | undefined; bytes: number } {
-    const bytes = this.#bytes;
-    const line = join(this.#parts, bytes);
-    this.#parts = [];
-    this.#bytes = 0;
-    return { text: decode(line), bytes };
+    return parseObject(decode(this.#open.take())?.trim() ?? "");
   }
 
   #line(line: { text: string | undefined; bytes: number }): object | undefined {

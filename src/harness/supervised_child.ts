@@ -12,6 +12,7 @@ import {
 import { ChildInput } from "./child_input.ts";
 import { ChildOutput } from "./child_output.ts";
 import { ErrorTail } from "./child_errors.ts";
+import { JsonLineReader, TextLineReader } from "./json_lines.ts";
 import { ProcessFamily } from "./process_family.ts";
 import {
   type ProcessIdentity,
@@ -100,7 +101,9 @@ class SupervisedChild implements Child {
     this.#input = new ChildInput(piped ? native.stdin : closedInput());
     this.#output = new ChildOutput(
       piped ? native.stdout : emptyOutput(),
-      options.maximumLineBytes,
+      options.stdout === "text"
+        ? new TextLineReader(options.maximumLineBytes)
+        : new JsonLineReader(options.maximumLineBytes),
       options.clock,
       options.log.with({ child: options.name, pid: native.pid }),
     );
