@@ -1,0 +1,178 @@
+/** Finds the `claude` program once and proves that it answers on its own pipes. */
+import * as z from "zod";
+import { delimiter } from "node:path";
+import { isAbsolute, join } from "@std/path";
+import type { DiscoveryContext } from "../../src/harness/contract.ts";
+import { ControlChannel } from "./control_channel.ts";
+import { FIXED_ENVIRONMENT, homeVariables, PROBE_ARGUMENTS } from "./launch.ts";
+import { readFrame } from "./native_frames.ts";
+import {
+  createNativeHome,
+  type NativeHome,
+  nativeHome,
+} from "./native_home.ts";
+
+/** Where the program is, or a sentence on why it was not found. */
+export type FoundProgram =
+  | { readonly ok: true; readonly program: string }
+  | { readonly ok: false; readonly reason: string };
+
+/** Looks at the operator's path only, or else along the daemon's own PATH. */
+export async function findClaude(
+  context: DiscoveryContext,
+): Promise<FoundProgram> {
+  const { program, environment, operatingSystem } = context;
+  if (program !== undefined) {
+    return isAbsolute(program) && await isFile(program)
+      ? { ok: true, program }
+      : { ok: false, reason: "The configured program is not a file" };
+  }
+  const name = operatingSystem === "windows" ? "claude.exe" : "claude";
+  const places = (environment["PATH"] ?? "").split(delimiter);
+  for (const place of places) {
+    const candidate = join(place, name);
+    if (isAbsolute(place) && await isFile(candidate)) {
+      return { ok: true, program: candidate };
+    }
+  }
+  return { ok: false, reason: "No claude program on PATH" };
+}
+
+async function isFile(path: string): Promise<boolean> {
+  try {
+    return (await Deno.stat(path)).isFile;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return false;
+    if (error instanceof Deno.errors.NotADirectory) return false;
+    if (error instanceof Deno.errors.PermissionDenied) return false;
+    throw error;
+  }
+}
+
+/**
+ * What a native child may inherit of the daemon's environment. Variables of an outer Claude Code
+ * would change the inner one, and the daemon's own secrets are none of a tool's business.
+ */
+const INHERITED = [
+  "PATH",
+  "LANG",
+  "LC_ALL",
+  "LC_CTYPE",
+  "TZ",
+  "SHELL",
+  "USER",
+  "LOGNAME",
+  "HTTP_PROXY",
+  "HTTPS_PROXY",
+  "NO_PROXY",
+  "http_proxy",
+  "https_proxy",
+  "no_proxy",
+  "SSL_CERT_FILE",
+  "SSL_CERT_DIR",
+  "NODE_EXTRA_CA_CERTS",
+  "SYSTEMROOT",
+  "COMSPEC",
+  "PATHEXT",
+] as const;
+
+/** The inheritable part of the daemon's environment. */
+export function inheritedEnvironment(
+  context: DiscoveryContext,
+): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    INHERITED.flatMap((name) => {
+      const value = context.environment[name];
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
+}
+
+/** The version of a program that answered, or a sentence on why it did not. */
+export type ProbedProgram =
+  | { readonly ok: true; readonly version: string }
+  | { readonly ok: false; readonly reason: string };
+
+/** The whole probe, its process' end included, stays within discovery's 15 seconds. */
+const ANSWER_MILLISECONDS = 8_000;
+const PROBE_GRACE = {
+  afterEndOfInput: 1_000,
+  afterTerminate: 2_000,
+  afterKill: 3_000,
+};
+/** The answer lists models and agents; measured at 20 KB. */
+const MAXIMUM_ANSWER_BYTES = 1024 * 1024;
+
+const answer = z.object({ claude_code_version: z.string() });
+
+/** Starts the program as an execution would, asks who it is, and ends it. No provider is asked. */
+export async function probeClaude(
+  context: DiscoveryContext,
+  program: string,
+): Promise<ProbedProgram> {
+  const home = nativeHome(context.stateDirectory, "discovery probe");
+  await createNativeHome(home);
+  try {
+    return await probeIn(context, program, home);
+  } catch (error) {
+    context.log.warn("claude_probe_failed", {
+      error: error instanceof Error ? error : String(error),
+    });
+    return {
+      ok: false,
+      reason: "The program did not answer its first request",
+    };
+  } finally {
+    await Deno.remove(home.root, { recursive: true });
+  }
+}
+
+async function probeIn(
+  context: DiscoveryContext,
+  program: string,
+  home: NativeHome,
+): Promise<ProbedProgram> {
+  const child = await context.spawn({
+    program,
+    arguments: PROBE_ARGUMENTS,
+    workingDirectory: home.work,
+    environment: {
+      ...inheritedEnvironment(context),
+      ...FIXED_ENVIRONMENT,
+      ...homeVariables(home),
+    },
+    name: "claude probe",
+    clock: context.clock,
+    log: context.log,
+    closeGrace: PROBE_GRACE,
+    maximumLineBytes: MAXIMUM_ANSWER_BYTES,
+  });
+  const control = new ControlChannel(child, context.clock, context.ids);
+  const reading = readAnswers(child.messages, control);
+  try {
+    const read = answer.safeParse(
+      await control.request("initialize", {}, ANSWER_MILLISECONDS),
+    );
+    return read.success
+      ? { ok: true, version: read.data.claude_code_version }
+      : { ok: false, reason: "The program reports no version" };
+  } finally {
+    await child.close();
+    await reading;
+  }
+}
+
+async function readAnswers(
+  messages: AsyncIterable<unknown>,
+  control: ControlChannel,
+): Promise<void> {
+  try {
+    for await (const value of messages) {
+      const frame = readFrame(value);
+      if (frame?.type === "control_response") control.answered(frame);
+    }
+    control.end(new Error("The program ended"));
+  } catch (error) {
+    control.end(error instanceof Error ? error : new Error(String(error)));
+  }
+}
