@@ -144,6 +144,7 @@ export class Connection implements FrameSender {
   close(): Promise<void> {
     if (!this.#gone.settled && !this.#end) {
       this.#finish({ kind: "closed_here" });
+      this.#timer?.cancel();
       this.#socket.close(1000, "client closing");
       this.#timer = this.#clock.after(CLOSE_DEADLINE, () => this.#destroy());
     }

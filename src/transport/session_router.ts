@@ -1,0 +1,30 @@
+// Owns the shape of what the transport drives. The dispatcher fits it; neither imports the other.
+import type { InboundEnvelope } from "../protocol/envelope.ts";
+import type { Heartbeat } from "../protocol/heartbeat.ts";
+import type { FrameSender } from "./connection.ts";
+
+/** The owner of everything native behind one connection. */
+export interface SessionRouter {
+  /**
+   * Takes one frame. A returned promise holds back the next frame: it may bound a reply, never
+   * native work. An error is logged and closes nothing.
+   */
+  handle(envelope: InboundEnvelope): void | Promise<void>;
+  /** The payload of the next heartbeat. */
+  heartbeat(): Heartbeat;
+  /**
+   * Settles every native owner. Called again on the same router after an error or while an earlier
+   * call still runs; a call during an attempt joins it. Only a fulfilled promise confirms.
+   */
+  shutdown(): Promise<void>;
+  /**
+   * Resolves when a received `device_shutdown` was carried out and what is owed was sent, at the
+   * latest before the shutdown is confirmed. Stays pending when Core never asked. Never rejects.
+   */
+  readonly shutdownRequested: Promise<void>;
+  /** Names of what a pending shutdown waits for; fixed words and ids, no payload. */
+  waitingFor(): readonly string[];
+}
+
+/** Opens the router of one connection. */
+export type OpenRouter = (connection: FrameSender) => SessionRouter;
