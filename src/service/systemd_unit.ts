@@ -86,7 +86,8 @@ function directoryLines(plan: ServicePlan): string[] {
  * What the manager takes from the process. Left out on purpose, because they break the product:
  * MemoryDenyWriteExecute (the engines compile code), RestrictNamespaces, ProtectProc and
  * PrivateUsers (sandboxes of Harnesses), ProtectHome (logins and workspaces live there),
- * SystemCallFilter and PrivateNetwork (tools are arbitrary programs).
+ * a list of allowed system calls and PrivateNetwork (tools are arbitrary programs). The calls that
+ * the strict profile denies need privileges that the process does not have anyway.
  */
 function confinement(plan: ServicePlan): string[] {
   const always = [
@@ -122,6 +123,8 @@ function confinement(plan: ServicePlan): string[] {
         "ProtectKernelTunables=yes",
         "ProtectKernelLogs=yes",
         "ProtectControlGroups=yes",
+        "SystemCallFilter=~@clock @cpu-emulation @module @obsolete @raw-io @reboot @swap",
+        "SystemCallErrorNumber=EPERM",
       ];
   }
 }
