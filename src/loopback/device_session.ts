@@ -29,7 +29,7 @@ import {
 import { ObservedRun } from "./observed_run.ts";
 import { Preparation, type ReleaseOutcome } from "./preparation.ts";
 import type { Receipt } from "./receipts.ts";
-import { Routes } from "./routes.ts";
+import { Routes, type SessionReport } from "./routes.ts";
 
 /** What a session is made of. */
 export interface DeviceSessionOptions {
@@ -71,16 +71,8 @@ export class DeviceSession {
   }
 
   /** One word for each observation, for reports and tests: what is proven, and what is not. */
-  report(): {
-    readonly preparations: Readonly<Record<string, string>>;
-    readonly runs: Readonly<Record<string, string>>;
-  } {
-    const words = (map: ReadonlyMap<string, { readonly word: string }>) =>
-      Object.fromEntries([...map].map(([id, { word }]) => [id, word]));
-    return {
-      preparations: words(this.#routes.preparations),
-      runs: words(this.#routes.runs),
-    };
+  report(): SessionReport {
+    return this.#routes.report();
   }
 
   /**
@@ -124,9 +116,10 @@ export class DeviceSession {
     const { admission } = preparation;
     const executorId = admission?.executorId;
     const runId = run.runId ?? this.#options.ids.uuid();
-    if (!admission || !executorId) {
+    if (preparation.status?.state !== "ready" || !admission || !executorId) {
       throw new CoreRuleBroken("the preparation is not ready");
     }
+    this.#own(preparation);
     if (preparation.startedRunId) throw new CoreRuleBroken("started before");
     if (this.#routes.runs.has(runId)) {
       throw new CoreRuleBroken("the Run id is used");
@@ -145,6 +138,7 @@ export class DeviceSession {
 
   /** Gives a reservation back. @throws {CoreRuleBroken} before the first status named a handle. */
   release(preparation: Preparation): Promise<ReleaseOutcome> {
+    this.#own(preparation);
     const handle = preparation.status?.handle;
     if (!handle) throw new CoreRuleBroken("the preparation has no handle");
     const outcome = preparation.expectRelease();
@@ -266,6 +260,14 @@ export class DeviceSession {
     });
     this.#options.socket.end(end.reason);
     this.#routes.lose(end.reason);
+  }
+
+  /** A handle means nothing on another connection. */
+  #own(preparation: Preparation): void {
+    const { requestId } = preparation.request;
+    if (this.#routes.preparations.get(requestId) !== preparation) {
+      throw new CoreRuleBroken("a preparation of another connection");
+    }
   }
 
   #run(runId: string): ObservedRun {

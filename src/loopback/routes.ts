@@ -15,6 +15,12 @@ import type { RunEvent } from "./run_events.ts";
 /** Says why a frame changed nothing; `undefined` when it was taken. */
 export type Note = string | undefined;
 
+/** One word for each preparation, by request id, and for each Run. */
+export interface SessionReport {
+  readonly preparations: Readonly<Record<string, string>>;
+  readonly runs: Readonly<Record<string, string>>;
+}
+
 /** The observations of one connection. None outlives it. */
 export class Routes {
   readonly preparations = new Map<string, Preparation>();
@@ -25,6 +31,16 @@ export class Routes {
   constructor(clock: Clock) {
     this.receipts = new Receipts(clock);
     this.exchanges = new Exchanges(clock);
+  }
+
+  /** What is known of every observation. */
+  report(): SessionReport {
+    const words = (map: ReadonlyMap<string, { readonly word: string }>) =>
+      Object.fromEntries([...map].map(([id, { word }]) => [id, word]));
+    return {
+      preparations: words(this.preparations),
+      runs: words(this.runs),
+    };
   }
 
   /** Ends every observation without an outcome. */
