@@ -146,8 +146,8 @@ export function decodeRunError(envelope: InboundEnvelope): Decoded<RunError> {
 
 const errorTextWire = wireObject({
   error: text,
-  code: z.unknown(),
-  http_status: z.unknown(),
+  code: z.unknown().optional(),
+  http_status: z.unknown().optional(),
 });
 
 /** Reads `done`. */
