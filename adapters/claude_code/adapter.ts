@@ -7,7 +7,7 @@ import type {
 } from "../../src/harness/contract.ts";
 import { checkClaudeConfiguration } from "./configuration.ts";
 import { claudeDeclaration } from "./declaration.ts";
-import { findClaude, inheritedEnvironment, probeClaude } from "./discovery.ts";
+import { findClaude, probeClaude } from "./discovery.ts";
 import { checkClaudeInput } from "./input.ts";
 import { CLAUDE_KIND } from "./kind.ts";
 import { prepareClaude, type Preparer } from "./preparation.ts";
@@ -65,7 +65,6 @@ async function discoverClaude(
         factory: factory({
           context,
           program,
-          inherited: inheritedEnvironment(context),
           occupied: new Set(),
         }),
       };

@@ -4,7 +4,8 @@ import { delimiter } from "node:path";
 import { isAbsolute, join } from "@std/path";
 import type { DiscoveryContext } from "../../src/harness/contract.ts";
 import { ControlChannel } from "./control_channel.ts";
-import { FIXED_ENVIRONMENT, homeVariables, PROBE_ARGUMENTS } from "./launch.ts";
+import { PROBE_ARGUMENTS } from "./launch.ts";
+import { baseEnvironment } from "./launch_environment.ts";
 import { readFrame } from "./native_frames.ts";
 import {
   createNativeHome,
@@ -47,45 +48,6 @@ async function isFile(path: string): Promise<boolean> {
     if (error instanceof Deno.errors.PermissionDenied) return false;
     throw error;
   }
-}
-
-/**
- * What a native child may inherit of the daemon's environment. Variables of an outer Claude Code
- * would change the inner one, and the daemon's own secrets are none of a tool's business.
- */
-const INHERITED = [
-  "PATH",
-  "LANG",
-  "LC_ALL",
-  "LC_CTYPE",
-  "TZ",
-  "SHELL",
-  "USER",
-  "LOGNAME",
-  "HTTP_PROXY",
-  "HTTPS_PROXY",
-  "NO_PROXY",
-  "http_proxy",
-  "https_proxy",
-  "no_proxy",
-  "SSL_CERT_FILE",
-  "SSL_CERT_DIR",
-  "NODE_EXTRA_CA_CERTS",
-  "SYSTEMROOT",
-  "COMSPEC",
-  "PATHEXT",
-] as const;
-
-/** The inheritable part of the daemon's environment. */
-export function inheritedEnvironment(
-  context: DiscoveryContext,
-): Readonly<Record<string, string>> {
-  return Object.fromEntries(
-    INHERITED.flatMap((name) => {
-      const value = context.environment[name];
-      return value === undefined ? [] : [[name, value]];
-    }),
-  );
 }
 
 /** The version of a program that answered, or a sentence on why it did not. */
@@ -136,11 +98,7 @@ async function probeIn(
     program,
     arguments: PROBE_ARGUMENTS,
     workingDirectory: home.work,
-    environment: {
-      ...inheritedEnvironment(context),
-      ...FIXED_ENVIRONMENT,
-      ...homeVariables(home),
-    },
+    environment: baseEnvironment(context, home, {}),
     name: "claude probe",
     clock: context.clock,
     log: context.log,

@@ -2,10 +2,10 @@
  * The `claude` process of one Session over all its Turns. Owns the process, its reader and its
  * scratch files; hands every frame to the Turn in which it belongs and accepts none without one.
  */
-import {
-  type Executor,
-  type StartedTurn,
-  type TurnStart,
+import type {
+  Executor,
+  StartedTurn,
+  TurnStart,
 } from "../../src/harness/contract.ts";
 import { type Child, WriteNotStarted } from "../../src/harness/child.ts";
 import type { Clock } from "../../src/platform/clock.ts";
@@ -144,7 +144,6 @@ export class ClaudeExecutor implements Executor {
 
   #host(): TurnHost {
     const { parts } = this;
-    const executor = this;
     return {
       clock: parts.clock,
       ids: parts.ids,
@@ -152,9 +151,7 @@ export class ClaudeExecutor implements Executor {
       observeMessages: parts.observeMessages,
       structuredOutput: parts.structuredOutput,
       asks: parts.asks,
-      get observedSession() {
-        return executor.#observedSession;
-      },
+      observedSession: () => this.#observedSession,
       mcpIdentity: (name) => parts.mcp.identity(name),
       offers: (tool) =>
         parts.inventory.expected.has(tool) ||

@@ -8,12 +8,8 @@ import type {
   Message,
   MessageInput,
 } from "../../src/protocol/message_input.ts";
+import { isBlank } from "../../src/protocol/text.ts";
 import { imagesAreInline } from "./inline_image.ts";
-
-/** White space by either Go's or ECMAScript's rule: the program drops a message of nothing else. */
-const BLANK =
-  // deno-lint-ignore no-irregular-whitespace -- written as escapes only
-  /^[\u0009-\u000d\u0020\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]*$/;
 
 /** Refuses what the program would change or drop without a word. */
 export function checkClaudeInput(input: MessageInput): Refusal | undefined {
@@ -27,8 +23,13 @@ export function checkClaudeInput(input: MessageInput): Refusal | undefined {
 
 function hasVisibleContent(message: Message): boolean {
   return message.content.some((part) =>
-    part.type === "input_image" || !BLANK.test(part.text)
+    part.type === "input_image" || !isWhiteSpace(part.text)
   );
+}
+
+/** By Go's rule or ECMAScript's, which differ: the program drops a message of nothing else. */
+function isWhiteSpace(text: string): boolean {
+  return isBlank(text.replaceAll("\ufeff", ""));
 }
 
 /** A content block of the Messages form. */

@@ -12,13 +12,8 @@ import type { CloseGrace } from "../../src/harness/child.ts";
 import { abortable } from "./abortable.ts";
 import { checkClaudeConfiguration } from "./configuration.ts";
 import { ClaudeExecutor } from "./executor.ts";
-import {
-  initializeRequest,
-  type Launch,
-  launchArguments,
-  launchEnvironment,
-  launchSecrets,
-} from "./launch.ts";
+import { initializeRequest, type Launch, launchArguments } from "./launch.ts";
+import { launchEnvironment, launchSecrets } from "./launch_environment.ts";
 import { McpTools, settleFunctionServer } from "./mcp_tools.ts";
 import {
   createNativeHome,
@@ -32,8 +27,6 @@ import { toolInventory, verifyContext } from "./tool_inventory.ts";
 export interface Preparer {
   readonly context: DiscoveryContext;
   readonly program: string;
-  /** Environment variables that any native child may inherit. */
-  readonly inherited: Readonly<Record<string, string>>;
   /** Homes that a process of ours uses: the program itself does not lock a Session. */
   readonly occupied: Set<string>;
 }
@@ -124,11 +117,7 @@ async function startProcess(
 ): Promise<Started> {
   const { context } = preparer;
   const { configuration, home } = launch;
-  const environment = launchEnvironment(
-    launch,
-    preparer.inherited,
-    context.environment,
-  );
+  const environment = launchEnvironment(launch, context);
   const child = await context.spawn({
     program: preparer.program,
     arguments: launchArguments(launch),

@@ -5,19 +5,12 @@
 import {
   type ActiveInput,
   type Settlement,
-  SteeringRefused,
   type Turn,
   type TurnSink,
   UnknownInteraction,
 } from "../../src/harness/contract.ts";
-import { WriteNotStarted } from "../../src/harness/child.ts";
-import {
-  type Clock,
-  deadlineSignal,
-  within,
-} from "../../src/platform/clock.ts";
+import { within } from "../../src/platform/clock.ts";
 import { deferred } from "../../src/platform/deferred.ts";
-import type { Ids } from "../../src/platform/ids.ts";
 import type { FunctionResult } from "../../src/protocol/functions.ts";
 import type {
   PermissionDecision,
@@ -25,9 +18,15 @@ import type {
 } from "../../src/protocol/interactions.ts";
 import type { MessageInput } from "../../src/protocol/message_input.ts";
 import type { Done } from "../../src/protocol/run_output.ts";
+import { abortable } from "./abortable.ts";
+import {
+  type ActiveInputHost,
+  ActiveInputs,
+  type Admission,
+} from "./active_input.ts";
 import type { ControlChannel } from "./control_channel.ts";
 import { FunctionCalls, ResultRefused } from "./function_calls.ts";
-import { checkClaudeInput, userLine } from "./input.ts";
+import { userLine } from "./input.ts";
 import { InputLedger } from "./input_ledger.ts";
 import { ASKING_TOOL, Interactions, type NativeAsk } from "./interactions.ts";
 import { CLAUDE_SESSION_TYPE } from "./kind.ts";
@@ -38,15 +37,12 @@ import { TextItems } from "./text_items.ts";
 import { type McpIdentity, ToolObservations } from "./tool_observations.ts";
 import { TurnOutput } from "./turn_output.ts";
 import { TurnReader } from "./turn_reader.ts";
-import { abortable } from "./abortable.ts";
 
 /** What a Turn may use of its Executor. */
-export interface TurnHost {
-  readonly clock: Clock;
-  readonly ids: Ids;
+export interface TurnHost extends ActiveInputHost {
   readonly control: ControlChannel;
   /** The native Session that the program named, once it did. */
-  readonly observedSession: string | undefined;
+  observedSession(): string | undefined;
   readonly observeMessages: boolean;
   readonly structuredOutput: boolean;
   /** Whether native questions go to Core. */
@@ -54,15 +50,10 @@ export interface TurnHost {
   mcpIdentity(name: string): McpIdentity | undefined;
   /** Whether a tool was offered to the model by the configuration. */
   offers(tool: string): boolean;
-  write(value: unknown, signal?: AbortSignal): Promise<void>;
-  /** The native state is no longer known: no further Turn, and this one is lost. */
-  invalidate(reason: Error): void;
 }
 
 /** The program has this long to prove an interrupt, children included. */
 const CANCEL_MILLISECONDS = 10_000;
-/** The pipe has this long to take a line of active input. */
-const WRITE_MILLISECONDS = 10_000;
 /** The program has this long to show that it took a decision or a result. */
 const RECEIPT_MILLISECONDS = 10_000;
 
@@ -80,12 +71,12 @@ export class ClaudeTurn implements Turn {
   readonly #functions: FunctionCalls;
   readonly #interactions: Interactions;
   readonly #usage: RunUsage;
-  readonly #inputs = new Set<string>();
-  #steering: Promise<void> | undefined;
+  readonly #active: ActiveInputs;
   #cancellation: Promise<void> | undefined;
 
   constructor(private readonly host: TurnHost, sink: TurnSink) {
     this.#output = new TurnOutput(sink);
+    this.#active = new ActiveInputs(host, this.#ledger);
     const emit = this.#output.emit.bind(this.#output);
     this.#text = new TextItems(host.observeMessages, emit);
     this.#tools = new ToolObservations(emit, (name) => host.mcpIdentity(name));
@@ -192,21 +183,12 @@ export class ClaudeTurn implements Turn {
     return abortable(this.#settlement.promise, signal);
   }
 
-  async steerWithReceipt(
+  steerWithReceipt(
     steer: ActiveInput,
     written: () => void,
     signal: AbortSignal,
   ): Promise<void> {
-    this.#admit(steer);
-    const uuid = this.host.ids.uuid();
-    const consumed = this.#ledger.add(uuid);
-    this.#inputs.add(steer.inputId);
-    this.#steering = consumed.then(() => {}, () => {}).finally(() => {
-      this.#steering = undefined;
-    });
-    await this.#writeSteer(uuid, steer, signal);
-    written();
-    await abortable(consumed, signal);
+    return this.#active.submit(steer, this.#admission(), written, signal);
   }
 
   async submitFunctionResult(
@@ -249,49 +231,11 @@ export class ClaudeTurn implements Turn {
     return within(this.host.clock, RECEIPT_MILLISECONDS, what, work);
   }
 
-  #admit(steer: ActiveInput): void {
-    if (this.#phase !== "running" || this.#nothingOutstanding()) {
-      throw new SteeringRefused("inactive", "The Turn takes no more input");
-    }
-    if (this.#inputs.has(steer.inputId)) {
-      throw new SteeringRefused("rejected", "The input was given before");
-    }
-    if (checkClaudeInput(steer.input)) {
-      throw new SteeringRefused("rejected", "The input cannot be taken whole");
-    }
-    if (!this.#reader.ready || this.#steering) {
-      throw new SteeringRefused("not_ready", "The Turn cannot take input yet");
-    }
-  }
-
-  /** Input written from here on would begin work that the Turn no longer waits for. */
-  #nothingOutstanding(): boolean {
-    return this.#reader.ready && this.#ledger.allTerminal;
-  }
-
-  async #writeSteer(
-    uuid: string,
-    steer: ActiveInput,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const deadline = deadlineSignal(
-      this.host.clock,
-      WRITE_MILLISECONDS,
-      "The write of active input",
-      signal,
-    );
-    try {
-      await this.host.write(userLine(steer.input, uuid), deadline.signal);
-    } catch (error) {
-      if (error instanceof WriteNotStarted) {
-        this.#ledger.remove(uuid);
-        throw new SteeringRefused("inactive", "The program takes no input");
-      }
-      this.host.invalidate(toError(error));
-      throw error;
-    } finally {
-      deadline.cancel();
-    }
+  /** Input written after the last message ended would begin work that the Turn no longer awaits. */
+  #admission(): Admission {
+    if (this.#phase !== "running") return "closed";
+    if (!this.#reader.ready) return "not_ready";
+    return this.#ledger.allTerminal ? "closed" : "open";
   }
 
   async #runCancel(): Promise<void> {
@@ -363,7 +307,7 @@ export class ClaudeTurn implements Turn {
   }
 
   #done(content: string): Done {
-    const session = this.host.observedSession;
+    const session = this.host.observedSession();
     const usage = this.#usage.usage;
     return {
       content,

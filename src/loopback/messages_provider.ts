@@ -8,64 +8,17 @@ import {
   encodeEvent,
   messageBody,
   messageEvents,
-  type ScriptedMessage,
   type ServerSentEvent,
 } from "./messages_stream.ts";
+import {
+  type MessagesBody,
+  type MessagesScript,
+  type ProviderRequest,
+  type ScriptedReply,
+  unscripted,
+} from "./messages_script.ts";
 
-/** A request as it arrived. */
-export interface ProviderRequest {
-  readonly method: string;
-  readonly path: string;
-  readonly headers: Readonly<Record<string, string>>;
-  /** The JSON body; `undefined` when it is not JSON. */
-  readonly body: MessagesBody | undefined;
-  /** The received text, for secret and byte searches. */
-  readonly text: string;
-  /** Resolves when the client has gone away before the answer ended. */
-  readonly aborted: Promise<void>;
-}
-
-/** The members of a Messages request that scripts and assertions read. */
-export interface MessagesBody {
-  readonly model: string;
-  readonly stream?: boolean;
-  readonly system?: unknown;
-  readonly tools?: readonly { readonly name: string }[];
-  readonly messages: readonly {
-    readonly role: string;
-    readonly content: unknown;
-  }[];
-  readonly [member: string]: unknown;
-}
-
-/** What the provider does with one Messages request. */
-export type ScriptedReply =
-  | ({ readonly type: "message" } & ScriptedMessage)
-  | {
-    /** An HTTP error with a provider error body. */
-    readonly type: "error";
-    readonly status: number;
-    readonly error: string;
-    readonly message?: string;
-  }
-  | {
-    /** Streams a message and breaks the connection where the script's promise rejects. */
-    readonly type: "broken";
-    readonly message: ScriptedMessage;
-  }
-  | {
-    /** An error event in the middle of a stream that began well. */
-    readonly type: "stream_error";
-    readonly error: string;
-  }
-  /** Accepts the request and never answers. */
-  | { readonly type: "hang" };
-
-/** Decides the answer of the `index`-th Messages request, counted from 0. */
-export type MessagesScript = (
-  request: ProviderRequest,
-  index: number,
-) => ScriptedReply;
+export * from "./messages_script.ts";
 
 /** A running provider. Dispose it to stop listening and to end open answers. */
 export class MessagesProvider implements AsyncDisposable {
@@ -85,7 +38,7 @@ export class MessagesProvider implements AsyncDisposable {
       port: 0,
       onListen: () => {},
       onError: () => new Response(null, { status: 500 }),
-    }, (request, info) => this.#handle(request, info.completed));
+    }, (request) => this.#handle(request));
   }
 
   /** Listens on a free port of 127.0.0.1. */
@@ -123,12 +76,7 @@ export class MessagesProvider implements AsyncDisposable {
     await this.#server.shutdown();
   }
 
-  async #handle(
-    request: Request,
-    completed: Promise<void>,
-  ): Promise<Response> {
-    const aborted = deferred();
-    completed.catch(() => aborted.resolve());
+  async #handle(request: Request): Promise<Response> {
     const text = await request.text();
     const url = new URL(request.url);
     const record: ProviderRequest = {
@@ -137,7 +85,6 @@ export class MessagesProvider implements AsyncDisposable {
       headers: Object.fromEntries(request.headers),
       body: parseBody(text),
       text,
-      aborted: aborted.promise,
     };
     const body = record.body;
     if (request.method !== "POST" || url.pathname !== "/v1/messages" || !body) {
@@ -146,26 +93,23 @@ export class MessagesProvider implements AsyncDisposable {
     }
     const index = this.requests.push(record) - 1;
     this.#announce();
-    return await this.#reply(
-      this.#script(record, index),
-      body,
-      aborted.promise,
-    );
+    return await this.#reply(this.#script(record, index), body);
   }
 
   async #reply(
     reply: ScriptedReply,
     body: MessagesBody,
-    aborted: Promise<void>,
   ): Promise<Response> {
     switch (reply.type) {
       case "error":
         return errorResponse(reply.status, reply.error, reply.message);
       case "hang":
-        await Promise.race([aborted, this.#closing.promise]);
+        await this.#closing.promise;
         return new Response(null, { status: 503 });
       case "stream_error":
-        return streamResponse(this.#bounded(failingEvents(reply.error)));
+        return streamResponse(
+          this.#bounded(failingEvents(reply.error)),
+        );
       case "broken":
         return streamResponse(
           this.#bounded(messageEvents(reply.message, body.model)),
@@ -174,7 +118,9 @@ export class MessagesProvider implements AsyncDisposable {
         if (body.stream !== true) {
           return Response.json(await messageBody(reply, body.model));
         }
-        return streamResponse(this.#bounded(messageEvents(reply, body.model)));
+        return streamResponse(
+          this.#bounded(messageEvents(reply, body.model)),
+        );
     }
   }
 
@@ -197,46 +143,6 @@ export class MessagesProvider implements AsyncDisposable {
       return false;
     });
   }
-}
-
-/** Answers every request with a server error: a test that scripts nothing expects no request. */
-function unscripted(): ScriptedReply {
-  return {
-    type: "error",
-    status: 500,
-    error: "api_error",
-    message: "unscripted",
-  };
-}
-
-/** A script of fixed answers in order; anything beyond them is a server error. */
-export function replies(...list: readonly ScriptedReply[]): MessagesScript {
-  return (_request, index) => list[index] ?? unscripted();
-}
-
-/** A plain text answer. */
-export function textReply(
-  id: string,
-  ...fragments: readonly (string | Promise<void>)[]
-): ScriptedReply {
-  return { type: "message", id, blocks: [{ type: "text", fragments }] };
-}
-
-/** An answer that is one tool call. */
-export function toolReply(
-  id: string,
-  call: { readonly id: string; readonly name: string; readonly input: unknown },
-): ScriptedReply {
-  return {
-    type: "message",
-    id,
-    blocks: [{
-      type: "tool_use",
-      id: call.id,
-      name: call.name,
-      fragments: [JSON.stringify(call.input)],
-    }],
-  };
 }
 
 async function* failingEvents(
@@ -265,7 +171,9 @@ function errorResponse(
   return Response.json({ type: "error", error: { type, message } }, { status });
 }
 
-function streamResponse(events: AsyncGenerator<ServerSentEvent>): Response {
+function streamResponse(
+  events: AsyncGenerator<ServerSentEvent>,
+): Response {
   const encoder = new TextEncoder();
   const body = new ReadableStream<Uint8Array>({
     async pull(controller) {
