@@ -21,11 +21,10 @@ export function isBinary64Schema(text: string): boolean {
 }
 
 function keepsNumber(token: string): boolean {
-  const value = Number(token);
-  return Number.isFinite(value) && decimal(token) === decimal(`${value}`);
+  return decimal(token) === decimal(`${Number(token)}`);
 }
 
-/** One spelling for each value: significant digits without zeros around them, and an exponent. */
+/** One spelling for each finite value, and none for an infinite one: significant digits without zeros around them, and an exponent. */
 function decimal(token: string): string {
   const negative = token.startsWith("-");
   const [mantissa = "", exponent = "0"] = token.slice(negative ? 1 : 0)

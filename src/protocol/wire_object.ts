@@ -73,7 +73,6 @@ function decodeBase64(encoded: string): Uint8Array | undefined {
 
 /** The native decoder also takes white space and missing padding: the length gives both away. */
 function decodeUnbroken(encoded: string): Uint8Array | undefined {
-  if (encoded.length % 4 !== 0) return undefined;
   const padding = encoded.endsWith("==") ? 2 : encoded.endsWith("=") ? 1 : 0;
   try {
     const decoded = Uint8Array.fromBase64(encoded);

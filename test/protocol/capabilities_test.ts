@@ -41,6 +41,12 @@ Deno.test("registration refuses a declaration that leaves a field open", async (
   }
 });
 
+Deno.test("registration refuses a field that nobody knows", () => {
+  const extended = { ...NOTHING_SUPPORTED, future_private_value: "supported" };
+  assertEquals(validateDeclaration(extended).ok, false);
+  assertThrows(() => encodeDeclaration(extended), IncompleteDeclaration);
+});
+
 Deno.test("encoding writes every field or fails", async (t) => {
   for (const name of CAPABILITY_NAMES) {
     await t.step(name, () => {
