@@ -1,0 +1,189 @@
+// Owns the checks of `execution_prepare` that look at the request alone, in the order of the wire, and
+// the translation of the wire's configuration into what an adapter prepares.
+import type {
+  DiscoveredHarness,
+  ExecutorFactory,
+  McpBinding,
+  PreparedConfiguration,
+} from "../harness/contract.ts";
+import type { AgentOptions } from "../protocol/agent_options.ts";
+import type {
+  Configuration,
+  McpHttpServer,
+} from "../protocol/configuration.ts";
+import { checkConfigurationSupport } from "../protocol/configuration_support.ts";
+import type {
+  ExecutionPrepare,
+  PrepareErrorCode,
+} from "../protocol/execution.ts";
+import { isBlank } from "../protocol/text.ts";
+import type { ResolvedEnvironment, WorkspaceBinding } from "./binding.ts";
+import { executorFingerprint } from "./fingerprint.ts";
+
+/** The Harness kinds, as the router asks for them. Satisfied by the registry. */
+export interface HarnessKinds {
+  get(kind: string): DiscoveredHarness | undefined;
+}
+
+/** A request whose configuration can be prepared. */
+export interface JudgedConfiguration {
+  readonly harness: DiscoveredHarness;
+  readonly factory: ExecutorFactory;
+  readonly prepared: PreparedConfiguration;
+  /** Empty without an Environment. */
+  readonly environmentId: string;
+  readonly fingerprint: string;
+}
+
+/** The judgement. `reason` is for the local log and echoes nothing. */
+export type Judgement =
+  | { readonly ok: true; readonly value: JudgedConfiguration }
+  | {
+    readonly ok: false;
+    readonly code: PrepareErrorCode;
+    readonly reason: string;
+  };
+
+/** What the judgement needs beside the request. */
+export interface JudgementContext {
+  readonly harnesses: HarnessKinds;
+  readonly binding: WorkspaceBinding | undefined;
+  /** The text the request came in. */
+  readonly source: string;
+}
+
+/** Judges an executable preparation; nothing native happened and nothing is recorded. */
+export function judgeConfiguration(
+  request: ExecutionPrepare,
+  context: JudgementContext,
+): Judgement {
+  const { configuration } = request;
+  if (!namesItsSession(request)) {
+    return refuse("invalid_configuration", "the request contradicts itself");
+  }
+  const harness = context.harnesses.get(configuration.agent_kind);
+  if (harness === undefined || !harness.available) {
+    return refuse("resource_unavailable", "the agent kind is not available");
+  }
+  const { factory, declaration } = harness;
+  if (factory === undefined || declaration.preparation !== "supported") {
+    return refuse("unsupported_preparation", "the kind prepares nothing");
+  }
+  const resolved = resolveEnvironment(request, context.binding);
+  if (resolved !== undefined && !resolved.ok) {
+    return refuse(resolved.code, "the binding refuses the Environment");
+  }
+  const support = checkConfigurationSupport({
+    configuration,
+    source: context.source,
+    declaration,
+  });
+  if (!support.ok) return refuse("unsupported_configuration", support.reason);
+  if (configuration.local_environment !== undefined && resolved === undefined) {
+    return refuse("invalid_configuration", "this daemon is not bound");
+  }
+  const environment = resolved?.value;
+  const servers = effectiveServers(configuration, environment);
+  if (servers === "ambiguous") {
+    return refuse("unsupported_configuration", "two MCP servers share a label");
+  }
+  const prepared = translate(request, support.value, environment, servers);
+  const refusal = factory.checkConfiguration(prepared);
+  if (refusal !== undefined) {
+    return refuse("unsupported_configuration", refusal.reason);
+  }
+  return {
+    ok: true,
+    value: {
+      harness,
+      factory,
+      prepared,
+      environmentId: configuration.local_environment?.id ?? "",
+      fingerprint: executorFingerprint(
+        configuration,
+        environment?.fingerprint ?? "",
+      ),
+    },
+  };
+}
+
+function refuse(code: PrepareErrorCode, reason: string): Judgement {
+  return { ok: false, code, reason };
+}
+
+/** A Session, no Run, no input, and the state key that belongs to the Session. */
+function namesItsSession({ session_id, configuration }: ExecutionPrepare) {
+  return !isBlank(session_id) && configuration.run_id === "" &&
+    (configuration.input ?? []).length === 0 &&
+    configuration.agent_state_key === `agents-api-${session_id}`;
+}
+
+function resolveEnvironment(
+  { session_id, configuration }: ExecutionPrepare,
+  binding: WorkspaceBinding | undefined,
+): ReturnType<WorkspaceBinding["resolve"]> | undefined {
+  const { local_environment: local } = configuration;
+  if (local === undefined || binding === undefined) return undefined;
+  return binding.resolve(local, session_id);
+}
+
+/** Declared and installed servers together. Labels are identities: two equal ones are refused. */
+function effectiveServers(
+  { mcp_http_servers: declared }: Configuration,
+  environment: ResolvedEnvironment | undefined,
+): readonly McpBinding[] | undefined | "ambiguous" {
+  const installed = environment?.mcpServers ?? [];
+  if (declared === undefined && installed.length === 0) return undefined;
+  const all = [...(declared ?? []).map(declaredServer), ...installed];
+  const labels = new Set(all.map(({ label }) => label));
+  return labels.size === all.length ? all : "ambiguous";
+}
+
+function declaredServer(server: McpHttpServer): McpBinding {
+  return {
+    transport: "http",
+    label: server.server_label,
+    origin: server.connection_origin === "service" ? "service" : "environment",
+    url: server.server_url,
+    allowedTools: server.allowed_tools,
+    required: server.required === true,
+    ...(server.bearer_token === undefined
+      ? {}
+      : { bearerToken: server.bearer_token }),
+  };
+}
+
+function translate(
+  { session_id, configuration }: ExecutionPrepare,
+  options: AgentOptions,
+  environment: ResolvedEnvironment | undefined,
+  mcpServers: readonly McpBinding[] | undefined,
+): PreparedConfiguration {
+  const {
+    agent_session_id: agentSessionId,
+    execution_controls: executionControls,
+    max_concurrent_subagents: maxConcurrentSubagents,
+  } = configuration;
+  const { model, system_prompt, model_provider, harness_config } = options;
+  return {
+    sessionId: session_id,
+    agentStateKey: configuration.agent_state_key ?? "",
+    ...(agentSessionId === undefined ? {} : { agentSessionId }),
+    requireExistingNativeSession:
+      configuration.require_existing_native_session === true,
+    ...(model === undefined ? {} : { model }),
+    ...(system_prompt === undefined ? {} : { systemPrompt: system_prompt }),
+    ...(model_provider === undefined ? {} : { modelProvider: model_provider }),
+    harnessConfig: harness_config ?? {},
+    ...(executionControls === undefined ? {} : { executionControls }),
+    observeMessages: configuration.observe_messages === true,
+    observeSubagentIdentities:
+      configuration.observe_subagent_identities === true,
+    disableSubagents: configuration.disable_subagents === true,
+    ...(maxConcurrentSubagents === undefined ? {} : { maxConcurrentSubagents }),
+    functionTools: configuration.function_tools ?? [],
+    toolSearch: configuration.tool_search === true,
+    ...(mcpServers === undefined ? {} : { mcpServers }),
+    environment: environment?.environment ?? { kind: "none" },
+  };
+}

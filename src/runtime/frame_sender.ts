@@ -1,0 +1,110 @@
+// Owns the budgeted send: what a frame's way to the socket may take and what its end proves.
+import { type Clock, deadlineSignal } from "../platform/clock.ts";
+import type { Log } from "../platform/log.ts";
+import type { Envelope } from "../protocol/envelope.ts";
+import { MAX_WAITING_REPLIES, REPLY_BUDGET_MS } from "./limits.ts";
+import type { TaskSet } from "./tasks.ts";
+import { untilAborted } from "./waiting.ts";
+
+/** One connection's way out. Satisfied by the transport's connection. */
+export interface FrameSender {
+  /**
+   * Resolves when the local write is done, which proves nothing about the peer. Frames leave in the
+   * order of the calls. Rejects when the connection ended or `signal` aborted; an aborted frame may
+   * still be written.
+   */
+  send(envelope: Envelope, signal?: AbortSignal): Promise<void>;
+}
+
+/** What a send proved. `unknown`: the frame may or may not have been written. */
+export type Delivery = "delivered" | "not_delivered" | "unknown";
+
+/** Sends frames within a budget, never later than the router's shutdown. */
+export class BudgetedSender {
+  readonly #sender: FrameSender;
+  readonly #clock: Clock;
+  readonly #shutdown: AbortSignal;
+  readonly #tasks: TaskSet;
+  readonly #log: Log;
+  #waitingReplies = 0;
+
+  constructor(parts: {
+    readonly sender: FrameSender;
+    readonly clock: Clock;
+    readonly shutdown: AbortSignal;
+    readonly tasks: TaskSet;
+    readonly log: Log;
+  }) {
+    this.#sender = parts.sender;
+    this.#clock = parts.clock;
+    this.#shutdown = parts.shutdown;
+    this.#tasks = parts.tasks;
+    this.#log = parts.log;
+  }
+
+  /** Sends within `milliseconds`, or until `signal` aborts. Never throws. */
+  async sendWithin(
+    milliseconds: number,
+    envelope: Envelope,
+    signal: AbortSignal = this.#shutdown,
+  ): Promise<Delivery> {
+    if (this.#shutdown.aborted || signal.aborted || milliseconds <= 0) {
+      return "not_delivered";
+    }
+    const parent = signal === this.#shutdown
+      ? signal
+      : AbortSignal.any([signal, this.#shutdown]);
+    const deadline = deadlineSignal(
+      this.#clock,
+      milliseconds,
+      envelope.type,
+      parent,
+    );
+    try {
+      return await this.#send(envelope, deadline.signal);
+    } finally {
+      deadline.cancel();
+    }
+  }
+
+  /** Sends without a time limit: only `signal` or the router's shutdown ends the wait. */
+  sendUntil(envelope: Envelope, signal: AbortSignal): Promise<Delivery> {
+    if (signal.aborted) return Promise.resolve("not_delivered");
+    return this.#send(envelope, signal);
+  }
+
+  /**
+   * Sends a refusal or receipt as a detached task of 5 s. Dropped with a warning when too many
+   * already wait: silence is never taken for a receipt.
+   */
+  reply(envelope: Envelope): void {
+    if (this.#waitingReplies >= MAX_WAITING_REPLIES) {
+      this.#log.warn("reply dropped", { type: envelope.type });
+      return;
+    }
+    this.#waitingReplies++;
+    this.#tasks.run(`reply ${envelope.type}`, async () => {
+      const delivery = await this.sendWithin(REPLY_BUDGET_MS, envelope);
+      this.#waitingReplies--;
+      if (delivery !== "delivered") {
+        this.#log.debug("reply not delivered", { type: envelope.type });
+      }
+    });
+  }
+
+  async #send(envelope: Envelope, signal: AbortSignal): Promise<Delivery> {
+    try {
+      await untilAborted(
+        signal,
+        Promise.try(() => this.#sender.send(envelope, signal)),
+      );
+      return "delivered";
+    } catch (error) {
+      this.#log.debug("send failed", {
+        type: envelope.type,
+        error: error instanceof Error ? error : undefined,
+      });
+      return "unknown";
+    }
+  }
+}

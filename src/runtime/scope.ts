@@ -1,0 +1,72 @@
+// Owns what every part of one router shares: clock, ids, log, the way out, the tasks and the answer
+// to "is this router still open".
+import type { Clock } from "../platform/clock.ts";
+import type { Ids } from "../platform/ids.ts";
+import type { Log } from "../platform/log.ts";
+import { BudgetedSender, type FrameSender } from "./frame_sender.ts";
+import { TaskSet } from "./tasks.ts";
+
+/** What one router is made with. */
+export interface ScopeOptions {
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly log: Log;
+  readonly sender: FrameSender;
+}
+
+/** `open` admits work; `draining` settles and refuses new work; `closed` sends nothing any more. */
+export type Phase = "open" | "draining" | "closed";
+
+/** Shared by the parts of one router; lives exactly as long as its connection's work. */
+export class RouterScope {
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly log: Log;
+  readonly tasks: TaskSet;
+  readonly sender: BudgetedSender;
+  readonly #shutdown = new AbortController();
+  #phase: Phase = "open";
+
+  constructor(options: ScopeOptions) {
+    this.clock = options.clock;
+    this.ids = options.ids;
+    this.log = options.log;
+    this.tasks = new TaskSet(options.log);
+    this.sender = new BudgetedSender({
+      sender: options.sender,
+      clock: options.clock,
+      shutdown: this.#shutdown.signal,
+      tasks: this.tasks,
+      log: options.log,
+    });
+  }
+
+  get phase(): Phase {
+    return this.#phase;
+  }
+
+  /** Whether frames are still handled and sent. */
+  get open(): boolean {
+    return this.#phase !== "closed";
+  }
+
+  /** Aborts every cooperating send and native write of this router. */
+  get shutdown(): AbortSignal {
+    return this.#shutdown.signal;
+  }
+
+  /** No new work; what runs is settled and reported. */
+  drain(): void {
+    if (this.#phase === "open") this.#phase = "draining";
+  }
+
+  /** Nothing is handled or admitted any more. Claims are made between this and the interruption. */
+  close(): void {
+    this.#phase = "closed";
+  }
+
+  /** Ends every wait for the peer. */
+  interrupt(): void {
+    this.#shutdown.abort();
+  }
+}
