@@ -40,6 +40,8 @@ export class Liveness {
   /** A message, ping or pong came in. */
   heard(): void {
     this.#lastHeard = this.#options.clock.monotonic();
+    // Only bytes after this count as further life: those of a message that is still arriving.
+    this.#bytes = this.#options.bytesRead();
   }
 
   /** Reading stopped on our own account: silence proves nothing until {@linkcode resumed}. */
