@@ -2,6 +2,7 @@
 import type { CommandHandler } from "./command.ts";
 
 const handlers: Readonly<Record<string, () => Promise<CommandHandler>>> = {
+  "run": async () => (await import("./run.ts")).runCommand,
   "version": async () => (await import("./version.ts")).versionCommand,
   "help": async () => (await import("./help_command.ts")).helpCommand,
 };

@@ -1,0 +1,226 @@
+/**
+ * The running daemon: owns the session loop, the Harness registry, the native children, the status
+ * file and the reaction to stops. Everything it uses comes in ready made.
+ */
+import type { DiscoveredHarness } from "../harness/contract.ts";
+import type { ProcessIdentity } from "../harness/process_table.ts";
+import { HarnessRegistry } from "../harness/registry.ts";
+import { type Clock, sleep } from "../platform/clock.ts";
+import type { Log } from "../platform/log.ts";
+import { startWatchdog } from "../service/watchdog.ts";
+import type { Network } from "../transport/network.ts";
+import { type LoopExit, SessionLoop } from "../transport/session_loop.ts";
+import { BUILD_VERSION, PROGRAM } from "./build.ts";
+import type { CredentialSource } from "./credential_source.ts";
+import {
+  type HarnessDiscoveryOptions,
+  watchHarnesses,
+} from "./harness_discovery.ts";
+import type { DaemonIdentity } from "./identity.ts";
+import type { NativeChildren } from "./native_children.ts";
+import type { Outside } from "./outside.ts";
+import { type BoundParts, sessionParts, workCounts } from "./session_parts.ts";
+import type { Settings } from "./settings.ts";
+import { statusSnapshot } from "./status_snapshot.ts";
+import { StatusWriter } from "./status_writer.ts";
+import { listenForStops, type StopSignals } from "./stop_signals.ts";
+import { watchStopRequests } from "./stop_request.ts";
+
+/** How often a stop that takes long is reported again, in milliseconds. */
+const REPORT_PAUSE = 10_000;
+
+/** What the daemon is made of. */
+export interface DaemonParts {
+  readonly settings: Settings;
+  readonly outside: Outside;
+  readonly log: Log;
+  readonly identity: DaemonIdentity;
+  readonly credential: CredentialSource;
+  readonly network: Network;
+  readonly children: NativeChildren;
+  readonly harnesses: readonly DiscoveredHarness[];
+  readonly discovery: HarnessDiscoveryOptions;
+  readonly bound?: BoundParts;
+  readonly process?: ProcessIdentity;
+  readonly bootId?: string;
+  readonly orphans: readonly string[];
+  /** Ends after the first heartbeat. */
+  readonly once: boolean;
+  /** Ends the process at once; production passes `Deno.exit`. */
+  readonly exit: (code: number) => void;
+  /** Tells the service manager that the daemon gets on. */
+  readonly notify: () => void;
+}
+
+/** How the daemon ended. */
+export type DaemonEnd =
+  | LoopExit
+  /** `--once`: no heartbeat could be sent; the sentence says why. */
+  | { readonly reason: "unreachable"; readonly cause: string };
+
+/** Runs until it is stopped or refused for good. Every native resource is settled by then. */
+export async function runDaemon(parts: DaemonParts): Promise<DaemonEnd> {
+  const { log, outside, settings } = parts;
+  const registry = new HarnessRegistry();
+  const watch = watchHarnesses(parts.harnesses, registry, parts.discovery);
+  const startedAt = outside.clock.now();
+  const sessions = sessionParts({
+    clock: outside.clock,
+    ids: outside.ids,
+    log,
+    registry,
+    ...(parts.bound === undefined ? {} : { bound: parts.bound }),
+  });
+  let stoppingSince: number | undefined;
+  const stops = listenForStops({
+    log,
+    operatingSystem: outside.operatingSystem,
+    onFirst() {
+      stoppingSince = outside.clock.now();
+      log.info("stopping", { waitingFor: sessions.owned() });
+      status.changed();
+    },
+    onForced: (code) => force(code, parts),
+  });
+  const watchdog = startWatchdog({
+    environment: outside.environment,
+    clock: outside.clock,
+    notify: parts.notify,
+  });
+  let unreachable: string | undefined;
+  const loop = new SessionLoop({
+    core: parts.identity.core,
+    deviceId: parts.identity.deviceId,
+    userAgent: `${PROGRAM}/${BUILD_VERSION}`,
+    network: parts.network,
+    clock: outside.clock,
+    random: outside.random,
+    log,
+    readCredential: () => parts.credential.read(),
+    openRouter: sessions.openRouter,
+    stop: stops.stop,
+    onPermanent: parts.once ? "exit" : settings.values.onPermanentError,
+    credentialChanged: (signal) => parts.credential.changed(signal),
+    onFacts() {
+      watchdog.progress();
+      status.changed();
+      if (parts.once) {
+        unreachable = endOnce(loop, stops, unreachable);
+      }
+    },
+  });
+  const status = new StatusWriter({
+    stateDirectory: settings.stateDirectory,
+    clock: outside.clock,
+    ids: outside.ids,
+    log,
+    snapshot: () => {
+      const router = sessions.status();
+      return statusSnapshot({
+        ...parts,
+        now: outside.clock.now(),
+        startedAt,
+        facts: loop.facts,
+        harnesses: registry.list(),
+        work: workCounts(router),
+        unknown: router?.unknownOwners ?? [],
+        ...(stoppingSince === undefined ? {} : {
+          stopping: { since: stoppingSince, waitingFor: sessions.owned() },
+        }),
+      });
+    },
+  });
+  const ended = new AbortController();
+  const background = Promise.all([
+    reportSlowStop(parts, stops.stop, ended.signal, () => sessions.owned()),
+    watchStopRequests(parts, stops, ended.signal),
+  ]);
+  try {
+    status.changed();
+    const exit = await loop.run();
+    return unreachable === undefined
+      ? exit
+      : { reason: "unreachable", cause: unreachable };
+  } finally {
+    ended.abort();
+    watch.stop();
+    watchdog.stop();
+    await background;
+    await status.close();
+    stops.forget();
+  }
+}
+
+/** `--once`: stops at the first heartbeat, or at the first attempt that failed. */
+function endOnce(
+  loop: SessionLoop,
+  stops: StopSignals,
+  known: string | undefined,
+): string | undefined {
+  if (stops.stop.aborted) return known;
+  const { socket, lastRefusal, lastEnd } = loop.facts;
+  if (socket?.lastHeartbeatWrittenAge !== undefined) {
+    stops.request("SIGTERM");
+    return undefined;
+  }
+  if (lastRefusal?.kind === "permanent") return undefined;
+  const cause = lastRefusal?.description ?? lastEnd?.description;
+  if (cause !== undefined) stops.request("SIGTERM");
+  return cause;
+}
+
+/** The forced stop: kill, wait for reaping, name what stays unconfirmed, end. */
+async function force(code: number, parts: DaemonParts): Promise<void> {
+  const { children, exit, log, outside } = parts;
+  const names = children.names();
+  log.warn("killing_native_processes", { names });
+  const left = await children.killAll(outside.clock);
+  if (left.length > 0) log.error("end_unconfirmed", { names: left });
+  outside.stderr.write(
+    left.length > 0
+      ? `${PROGRAM}: forced stop; still unconfirmed: ${left.join(", ")}\n`
+      : `${PROGRAM}: forced stop; ${names.length} native processes ended\n`,
+  );
+  exit(code);
+}
+
+/** After the time that `stop` waits, says again and again what holds the stop up. */
+async function reportSlowStop(
+  { outside, settings, log }: DaemonParts,
+  stop: AbortSignal,
+  ended: AbortSignal,
+  owned: () => readonly string[],
+): Promise<void> {
+  await aborted(AbortSignal.any([stop, ended]));
+  const since = outside.clock.monotonic();
+  let pause = settings.values.shutdownTimeout;
+  while (await passed(outside.clock, pause, ended)) {
+    pause = REPORT_PAUSE;
+    log.error("stop_overdue", {
+      milliseconds: Math.round(outside.clock.monotonic() - since),
+      waitingFor: owned(),
+      remedy: "a second signal ends the native processes and the daemon",
+    });
+  }
+}
+
+/** Whether the time passed; false when `signal` came first. */
+async function passed(
+  clock: Clock,
+  milliseconds: number,
+  signal: AbortSignal,
+): Promise<boolean> {
+  try {
+    await sleep(clock, milliseconds, signal);
+    return true;
+  } catch {
+    return false; // the only reason is the signal
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve();
+    signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}
