@@ -7,6 +7,9 @@ import type {
   WireSocketFault,
 } from "./wire_socket.ts";
 
+/** What the package reports for an end without a close frame. */
+const NO_CLOSE_FRAME = 1006;
+
 /**
  * Wraps a socket at the moment it opens. Reading stops until `listen`, so that no message is lost
  * between the open event and the owner's first turn.
@@ -22,6 +25,10 @@ export function wrapSocket(
     },
     listen(events) {
       attach(socket, events);
+      // An end between the opening and this call had no listener; it is told now.
+      if (socket.readyState === socket.CLOSED) {
+        queueMicrotask(() => events.closed(NO_CLOSE_FRAME));
+      }
       socket.resume();
     },
     write: (text, written) => socket.send(text, written),

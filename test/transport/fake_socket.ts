@@ -27,6 +27,7 @@ export class FakeSocket implements WireSocket {
   closedWith: number | undefined;
   #events: WireSocketEvents | undefined;
   #over = false;
+  #endedWith: number | undefined;
   readonly #held: ((error?: unknown) => void)[] = [];
   #options: FakeSocketOptions;
 
@@ -36,6 +37,8 @@ export class FakeSocket implements WireSocket {
 
   listen(events: WireSocketEvents): void {
     this.#events = events;
+    const code = this.#endedWith;
+    if (code !== undefined) queueMicrotask(() => events.closed(code));
   }
 
   write(text: string, written: (error?: unknown) => void): void {
@@ -104,6 +107,7 @@ export class FakeSocket implements WireSocket {
   end(code: number): void {
     if (this.#over) return;
     this.#over = true;
+    this.#endedWith = code;
     for (const written of this.#held.splice(0)) written(new Error("over"));
     this.#events?.closed(code);
   }
