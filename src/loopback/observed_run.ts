@@ -49,6 +49,7 @@ export class ObservedRun implements AsyncIterable<RunEvent> {
   readonly #inputs: ActiveInputs;
   readonly #rules: OutputRules;
   #openCancels = 0;
+  #cancelUnconfirmed = false;
   #done: Done | undefined;
   #error: RunError | undefined;
   #usage: Usage | undefined;
@@ -158,15 +159,10 @@ export class ObservedRun implements AsyncIterable<RunEvent> {
       );
       return;
     }
-    if (!this.#done || this.#openCancels > 0) return;
-    if (result.kind === "refused" && result.code === "run_inactive") {
-      this.#decideByDone();
-      return;
-    }
-    this.#finish(
-      { kind: "unknown", reason: "cancel_unconfirmed" },
-      "unknown:cancel_unconfirmed",
-    );
+    // Only an inactive Run leaves the word to its `done`.
+    this.#cancelUnconfirmed ||= result.kind !== "refused" ||
+      result.code !== "run_inactive";
+    if (this.#done && this.#openCancels === 0) this.#decideByDone();
   }
 
   /** Starts waiting for the receipts of an input. @throws {CoreRuleBroken} see `ActiveInputs`. */
@@ -191,6 +187,13 @@ export class ObservedRun implements AsyncIterable<RunEvent> {
   #decideByDone(): void {
     const done = this.#done;
     if (!done) return;
+    if (this.#cancelUnconfirmed) {
+      this.#finish(
+        { kind: "unknown", reason: "cancel_unconfirmed" },
+        "unknown:cancel_unconfirmed",
+      );
+      return;
+    }
     const usage = this.#usage ? { usage: this.#usage } : {};
     if (this.#error) {
       const word = `failed:${this.#error.code ?? "unclassified"}`;

@@ -1,0 +1,85 @@
+/**
+ * Owns this project's Runtime under replay: the real transport and dispatcher, one process, a real
+ * WebSocket, the controlled Harness. Two virtual clocks: deadlines of the dispatcher pass only in
+ * `elapse`, waits of the transport only in `redial`, so that no step depends on real time.
+ */
+import { openSessionRouter } from "../../src/cli/session_router.ts";
+import { HarnessRegistry } from "../../src/harness/registry.ts";
+import { systemIds } from "../../src/platform/ids.ts";
+import { parseCoreUrl } from "../../src/transport/core_url.ts";
+import { createNetwork } from "../../src/transport/network.ts";
+import { SessionLoop } from "../../src/transport/session_loop.ts";
+import { RecordingLog } from "../support/recording_log.ts";
+import { VirtualClock } from "../support/virtual_clock.ts";
+import { ControlledHarness, soon } from "./controlled_harness.ts";
+import type { StartRuntime } from "./runtime_under_test.ts";
+
+/** Starts the project's own Runtime. */
+export const startOwnRuntime: StartRuntime = (scenario, core) => {
+  const harness = new ControlledHarness(scenario.harness);
+  const harnesses = new HarnessRegistry();
+  harnesses.register(harness.discovered());
+  const clock = new VirtualClock();
+  const transportClock = new VirtualClock();
+  const stop = new AbortController();
+  const waiting = new PhaseWatch();
+  const log = new RecordingLog();
+  const loop: SessionLoop = new SessionLoop({
+    core: parseCoreUrl(core.origin),
+    deviceId: core.deviceId,
+    userAgent: "contract/1",
+    network: createNetwork({ proxy: {} }),
+    clock: transportClock,
+    random: { next: () => 0.5 },
+    log,
+    readCredential: () => "synthetic-contract-credential",
+    openRouter: openSessionRouter({
+      clock,
+      ids: systemIds,
+      log,
+      harnesses,
+      buildVersion: "1",
+    }),
+    stop: stop.signal,
+    onPermanent: "exit",
+    onFacts: () => waiting.notice(loop.facts.phase),
+  });
+  const ended = loop.run().then((exit) => exit.reason);
+  return Promise.resolve({
+    counts: harness.counts,
+    ended,
+    act: (step) => harness.act(step),
+    settle: (runId) => Promise.resolve(harness.settle(runId)),
+    elapse: (milliseconds) => clock.advance(milliseconds),
+    awaitCancel: async (runId) => await harness.turns.get(runId)?.awaitCancel(),
+    lost: () => Promise.resolve(harness.release()),
+    async redial() {
+      await soon("the wait before a dial", waiting.reached("waiting_to_dial"));
+      harness.settlesWhenCancelled = false;
+      // No further: the dial that follows has a deadline on the same clock.
+      await transportClock.advance(loop.facts.nextAttemptIn ?? 0);
+    },
+    async stop() {
+      harness.release();
+      stop.abort();
+      return await soon("the end of the Runtime", ended);
+    },
+  });
+};
+
+/** Waits for a phase of the session loop. */
+class PhaseWatch {
+  #phase = "";
+  #wake: (() => void) | undefined;
+
+  notice(phase: string): void {
+    this.#phase = phase;
+    this.#wake?.();
+  }
+
+  async reached(phase: string): Promise<void> {
+    while (this.#phase !== phase) {
+      await new Promise<void>((resolve) => this.#wake = resolve);
+    }
+  }
+}
