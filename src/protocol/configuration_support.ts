@@ -37,6 +37,9 @@ export function checkConfigurationSupport(
   return refusal === undefined ? options : refused(refusal);
 }
 
+/** The text is not that of the configuration: nothing about it can be confirmed. */
+const NOT_IN_SOURCE = "the configuration is not in the received text";
+
 /** Judged on the received text: a parsed object has already lost its repeated members. */
 function harnessConfigRefusal(
   options: AgentOptions,
@@ -48,7 +51,8 @@ function harnessConfigRefusal(
     "configuration",
     "agent_options",
     "harness_config",
-  ]) ?? "";
+  ]);
+  if (text === undefined) return NOT_IN_SOURCE;
   if (!fitsUtf8(text, MAX_HARNESS_CONFIG_BYTES)) {
     return "the harness configuration is too large";
   }
@@ -175,14 +179,18 @@ function alteredNumber(
   configuration: Configuration,
   source: string,
 ): string | undefined {
-  const hasSchema = configuration.function_tools !== undefined ||
-    configuration.execution_controls?.output_format !== undefined;
-  if (!hasSchema) return undefined;
-  const members = ["execution_controls", "function_tools"];
-  const texts = members.map((name) =>
-    rawMember(source, ["payload", "configuration", name])
-  );
-  return texts.every((text) => text === undefined || keepsNumbers(text))
-    ? undefined
-    : "a schema holds a number that cannot be carried exactly";
+  const { execution_controls, function_tools } = configuration;
+  const schemas = {
+    execution_controls: execution_controls?.output_format,
+    function_tools,
+  };
+  for (const [name, schema] of Object.entries(schemas)) {
+    if (schema === undefined) continue;
+    const text = rawMember(source, ["payload", "configuration", name]);
+    if (text === undefined) return NOT_IN_SOURCE;
+    if (!keepsNumbers(text)) {
+      return "a schema holds a number that cannot be carried exactly";
+    }
+  }
+  return undefined;
 }

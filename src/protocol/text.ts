@@ -64,7 +64,7 @@ export function hasLineBreakOrNul(text: string): boolean {
   return /[\0\r\n]/.test(text);
 }
 
-/** Whether the text can be an operation or suspension request id: not blank and short. */
+/** Whether the text can be an operation or suspension request id: short and not empty. */
 export function isOperationId(id: string): boolean {
-  return !isBlank(id) && fitsUtf8(id, MAX_OPERATION_ID_BYTES);
+  return id !== "" && fitsUtf8(id, MAX_OPERATION_ID_BYTES);
 }

@@ -59,7 +59,7 @@ export function decodeWorkspaceExport(
   envelope: InboundEnvelope,
 ): Decoded<WorkspaceExport> {
   if (!isOperationId(envelope.id ?? "")) {
-    return refused("the operation id is blank or too long");
+    return refused("the operation id is empty or too long");
   }
   if (!payloadFits(envelope, MAX_WORKSPACE_EXPORT_PAYLOAD_BYTES)) {
     return refused("the workspace_export payload is too large");

@@ -12,6 +12,7 @@ import { payloadFits } from "./raw.ts";
 import {
   fitsUtf8,
   hasLineBreakOrNul,
+  isBlank,
   isOperationId,
   isWellFormed,
 } from "./text.ts";
@@ -112,7 +113,8 @@ export type WorkspaceReadResult = Wire<typeof workspaceReadResultWire>;
 export function decodeWorkspaceRead(
   envelope: InboundEnvelope,
 ): Decoded<WorkspaceRead> {
-  if (!isOperationId(envelope.id ?? "")) {
+  const { id = "" } = envelope;
+  if (isBlank(id) || !isOperationId(id)) {
     return refused("the operation id is blank or too long");
   }
   if (!payloadFits(envelope, MAX_WORKSPACE_READ_PAYLOAD_BYTES)) {

@@ -397,6 +397,29 @@ Deno.test("a schema whose numbers would change is refused", async (t) => {
   }, judgeText);
 });
 
+Deno.test("what cannot be looked up in the received text is refused", () => {
+  const rows = [
+    { ...NONE, agent_options: { harness_config: {} } },
+    { ...NONE, function_tools: [TOOL] },
+  ];
+  for (const row of rows) {
+    const envelope = inboundText(JSON.stringify({
+      type: "execution_prepare",
+      id: "p",
+      payload: { session_id: "s", configuration: row },
+    }));
+    const { configuration } = valueOf(decodeExecutionPrepare(envelope));
+    const judged = (source: string) =>
+      checkConfigurationSupport({
+        configuration,
+        source,
+        declaration: EVERYTHING,
+      }).ok;
+    assertEquals(judged(envelope.source), true);
+    assertEquals(judged("{}"), false);
+  }
+});
+
 Deno.test("a refusal repeats no value of the configuration", () => {
   const canary = "sk-canary-77";
   const rows = [

@@ -336,6 +336,24 @@ Deno.test("bytes are padded base64, line breaks tolerated", async (t) => {
   }, decode);
 });
 
+Deno.test("a begin is held to the limit as it is written, too", () => {
+  const begin = (size: string, bytes: number) => {
+    const text = JSON.stringify({ ...SKILL, size_bytes: 0 })
+      .replace('"size_bytes":0', `"size_bytes":${size}`);
+    const padded = text.replace(
+      "Example",
+      "x".repeat(bytes - text.length + "Example".length),
+    );
+    return decodeRuntimePrepare(
+      inboundText(`{"type":"runtime_prepare","id":"t","payload":${padded}}`),
+    ).ok;
+  };
+  assertEquals(begin("10000000", MIB), true);
+  assertEquals(begin("1e7", MIB - 5), true);
+  // Received it fits; written out, the size takes five bytes more.
+  assertEquals(begin("1e7", MIB), false);
+});
+
 Deno.test("the payload limit is on its bytes as received", async (t) => {
   const commit = (payload: string, rest = "") =>
     decodeRuntimePrepare(
