@@ -192,7 +192,7 @@ async function installedPackages(
   const packages: Package[] = [];
   let total = 0;
   for (const components of roots) {
-    const directory = root.descend(components);
+    const directory = openPackage(root, components);
     const files = [...await readPackage(directory, { files: "sealed" })]
       .sort((left, right) => left.path < right.path ? -1 : 1);
     total += files.reduce((sum, file) => sum + file.data.length, 0);
@@ -202,6 +202,17 @@ async function installedPackages(
     packages.push({ root: components.join("/"), files });
   }
   return packages;
+}
+
+function openPackage(
+  root: PinnedRoot,
+  components: readonly string[],
+): Directory {
+  try {
+    return root.descend(components);
+  } catch (error) {
+    throw new InvalidPackage("a selected package is missing", { cause: error });
+  }
 }
 
 function isPlugin(one: Package): boolean {
