@@ -1,0 +1,425 @@
+/**
+ * One native Turn from its start to its settlement. Owns its sink, its waiting receipts and its one
+ * interrupt. The end is the engine's own terminal; nothing else stands for it.
+ */
+import { WriteNotStarted } from "../../src/harness/child.ts";
+import type {
+  ActiveInput,
+  Settlement,
+  Turn,
+} from "../../src/harness/contract.ts";
+import { type Timer, within } from "../../src/platform/clock.ts";
+import { type Deferred, deferred } from "../../src/platform/deferred.ts";
+import type { FunctionResult } from "../../src/protocol/functions.ts";
+import type {
+  PermissionDecision,
+  UserChoiceDecision,
+} from "../../src/protocol/interactions.ts";
+import type { Done } from "../../src/protocol/run_output.ts";
+import { endingOf } from "./ending.ts";
+import { InvalidObservation } from "./items.ts";
+import {
+  itemEvent,
+  type NativeTurn,
+  turnStartAnswer,
+} from "./native_schema.ts";
+import { RpcError } from "./rpc.ts";
+import { abortable } from "./steering.ts";
+import { terminateBackgroundTerminals } from "./terminals.ts";
+import type { TurnParts } from "./turn_parts.ts";
+
+const UNCONFIRMED = "codex: native Turn settlement is unconfirmed";
+/** Codes of a refusal that proves that nothing of the request was begun. */
+const DEFINITE_REFUSALS: readonly number[] = [-32600, -32602];
+
+/** What became of the native start. */
+export type Begun = "begun" | "unsubmitted" | "uncertain";
+
+/** See the file comment. */
+export class CodexTurn implements Turn {
+  readonly #parts: TurnParts;
+  readonly #started = deferred();
+  readonly #terminal: Deferred<NativeTurn> = deferred<NativeTurn>();
+  /** The process is gone. */
+  readonly #ended = deferred();
+  readonly #settled: Deferred<Settlement> = deferred<Settlement>();
+  #nativeId: string | undefined;
+  #interrupt: Promise<void> | undefined;
+  #deadline = Infinity;
+  /** Why the adapter itself stopped the Turn. */
+  #fault: string | undefined;
+  #lastSign: number;
+  #watch: Timer | undefined;
+
+  constructor(parts: TurnParts) {
+    this.#parts = parts;
+    this.#lastSign = parts.host.clock.monotonic();
+    this.#watchSilence(parts.host.limits.silentProvider);
+  }
+
+  /** The native id, once it is known. */
+  get nativeId(): string | undefined {
+    return this.#nativeId;
+  }
+
+  /** Settles as {@linkcode Turn.awaitSettlement} does. */
+  get settlement(): Promise<Settlement> {
+    return this.#settled.promise;
+  }
+
+  /** Whether the settlement is decided, as confirmed or as never to be confirmed. */
+  get over(): boolean {
+    return this.#settled.settled;
+  }
+
+  /** Forgets a Turn whose input was never submitted. */
+  dispose(): void {
+    this.#watch?.cancel();
+  }
+
+  /** Submits the input. Never throws; never submits twice. */
+  async begin(
+    parameters: object,
+    signal: AbortSignal,
+  ): Promise<{ readonly outcome: Begun; readonly error?: Error }> {
+    const { rpc, clock, limits, lose } = this.#parts.host;
+    try {
+      await rpc.request("turn/start", parameters, {
+        timeout: limits.turnStart,
+        signal,
+        answered: (result) => {
+          const answer = turnStartAnswer.safeParse(result);
+          const id = answer.success ? answer.data.turn?.id : undefined;
+          if (id !== undefined) this.bind(id);
+        },
+      });
+      if (this.#nativeId === undefined) {
+        await within(
+          clock,
+          limits.turnStart,
+          "turn/started",
+          this.#started.promise,
+        );
+      }
+      return { outcome: "begun" };
+    } catch (error) {
+      const failure = error instanceof Error ? error : new Error(UNCONFIRMED);
+      const definite = error instanceof WriteNotStarted ||
+        error instanceof RpcError && DEFINITE_REFUSALS.includes(error.code);
+      if (definite && this.#nativeId === undefined) {
+        this.dispose();
+        return { outcome: "unsubmitted", error: failure };
+      }
+      lose("codex: native start failed");
+      return { outcome: "uncertain", error: failure };
+    }
+  }
+
+  /** The native id became known, by the answer or by `turn/started`. */
+  bind(id: string): void {
+    this.#nativeId ??= id;
+    if (this.#nativeId !== id) {
+      this.#parts.host.lose("codex: the engine names two Turns for one");
+    }
+  }
+
+  /** A notification of the root Turn or of a child; `threadId` and `turnId` as it names them. */
+  notified(threadId: string, method: string, params: unknown): void {
+    this.#lastSign = this.#parts.host.clock.monotonic();
+    try {
+      if (threadId !== this.#parts.threadId) {
+        return this.#parts.children.notified(threadId, method, params);
+      }
+      this.#rootNotified(method, params);
+    } catch (error) {
+      if (!(error instanceof InvalidObservation)) throw error;
+      this.#stop(error.message);
+    }
+  }
+
+  /** The native Turn began. */
+  nativeStarted(id: string): void {
+    this.bind(id);
+    this.#started.resolve();
+  }
+
+  /** The native terminal of this Turn. */
+  nativeCompleted(turn: NativeTurn): void {
+    if (this.#terminal.settled) return;
+    this.#terminal.resolve(turn);
+    this.#finish(turn).catch((error) => {
+      this.#parts.host.log.error("codex.turn.finish_failed", { error });
+      this.#parts.host.lose("codex: the Turn could not be finished");
+    });
+  }
+
+  /** The process ended. `gone` tells whether its end is confirmed. Call it once. */
+  async nativeEnded(gone: Promise<boolean>): Promise<void> {
+    this.#ended.resolve();
+    this.#parts.children.lost();
+    if (this.#terminal.settled) return;
+    this.#closeAdmission();
+    const confirmed = await gone;
+    const { observation, outbox, sink } = this.#parts;
+    if (confirmed) {
+      observation.closeOpenTools();
+      const error = this.#fault ??
+        "codex: the native process ended before the Turn did";
+      outbox.push({ type: "error", payload: { error } });
+      outbox.push({ type: "done", payload: this.cancellationOutcome() });
+      await outbox.empty();
+    }
+    sink.close();
+    this.#settled.reject(new Error(UNCONFIRMED));
+  }
+
+  cancel(signal: AbortSignal): Promise<void> {
+    if (this.#settled.settled) return Promise.resolve();
+    this.#interrupt ??= this.#runInterrupt();
+    return abortable(signal, this.#interrupt);
+  }
+
+  cancellationOutcome(): Done {
+    const usage = this.#parts.observation.usage();
+    return {
+      content: this.#parts.observation.messages.content(),
+      ...(usage ? { usage } : {}),
+      metadata: {
+        agent_session_id: this.#parts.threadId,
+        agent_session_type: "codex_thread",
+      },
+    };
+  }
+
+  awaitSettlement(signal: AbortSignal): Promise<Settlement> {
+    return abortable(signal, this.#settled.promise);
+  }
+
+  steerWithReceipt(
+    steer: ActiveInput,
+    written: () => void,
+    signal: AbortSignal,
+  ): Promise<void> {
+    return this.#parts.steering.steer(this.#nativeId, steer, written, signal);
+  }
+
+  submitFunctionResult(
+    result: FunctionResult,
+    signal: AbortSignal,
+  ): Promise<void> {
+    return this.#parts.functions.submit(result, signal);
+  }
+
+  submitPermission(
+    requestId: string,
+    decision: PermissionDecision,
+    signal: AbortSignal,
+  ): Promise<void> {
+    return this.#parts.interactions.permit(requestId, decision, signal);
+  }
+
+  submitUserChoice(
+    askId: string,
+    decision: UserChoiceDecision,
+    signal: AbortSignal,
+  ): Promise<void> {
+    return this.#parts.interactions.choose(askId, decision, signal);
+  }
+
+  #rootNotified(method: string, params: unknown): void {
+    const { observation, functions, steering, children } = this.#parts;
+    if (method === "item/started" || method === "item/completed") {
+      const event = itemEvent.safeParse(params);
+      if (event.success) {
+        const { item } = event.data;
+        const completed = method === "item/completed";
+        if (item.type === "userMessage" && completed) steering.consumed(item);
+        // The receipt first: a full observer must not make a known application unknown.
+        if (item.type === "dynamicToolCall" && completed) {
+          functions.completed(item);
+        }
+        children.rootItem(item, completed ? "completed" : "started");
+      }
+    }
+    observation.notified(method, params);
+  }
+
+  /** Stops the Turn for a reason of our own; it ends with that error. */
+  #stop(reason: string): void {
+    this.#fault ??= reason;
+    this.#interrupt ??= this.#runInterrupt();
+    this.#interrupt.catch((error) => {
+      this.#parts.host.log.warn("codex.turn.stop_failed", { error });
+    });
+  }
+
+  /** The one native interrupt, and the wait for what it is to bring about. */
+  async #runInterrupt(): Promise<void> {
+    const { host, threadId, children, steering, functions } = this.#parts;
+    const { clock, limits, rpc } = host;
+    this.#deadline = clock.monotonic() + limits.cancel;
+    steering.close();
+    functions.close();
+    try {
+      // Between the answer to the start and `turn/started` the engine refuses an interrupt.
+      await this.#inTime(
+        "turn/started",
+        Promise.race([this.#started.promise, this.#terminal.promise]),
+      );
+      if (!this.#terminal.settled) {
+        const asked = rpc.request("turn/interrupt", {
+          threadId,
+          turnId: this.#nativeId,
+        }, { timeout: this.#left() });
+        await Promise.race([asked, this.#terminal.promise]);
+      }
+      await this.#interruptChildren(children.running());
+      await this.#inTime("cancellation", this.#settled.promise);
+    } catch (error) {
+      host.lose("codex: cancellation could not be confirmed");
+      throw error;
+    }
+  }
+
+  async #interruptChildren(
+    running: readonly { readonly threadId: string; readonly turnId: string }[],
+  ): Promise<void> {
+    const { rpc, log } = this.#parts.host;
+    await Promise.all(running.map(async (child) => {
+      try {
+        await rpc.request("turn/interrupt", child, { timeout: this.#left() });
+      } catch (error) {
+        // Its Turn may have ended by itself; only its terminal decides.
+        log.debug("codex.child.interrupt_refused", {
+          error: error instanceof Error ? error : String(error),
+        });
+      }
+    }));
+  }
+
+  #left(): number {
+    return Math.max(0, this.#deadline - this.#parts.host.clock.monotonic());
+  }
+
+  #inTime<T>(what: string, work: Promise<T>): Promise<T> {
+    const dead = this.#ended.promise.then(() => {
+      throw new Error("codex: the native process ended");
+    });
+    return within(
+      this.#parts.host.clock,
+      this.#left(),
+      what,
+      Promise.race([work, dead]),
+    );
+  }
+
+  #closeAdmission(): boolean {
+    this.#watch?.cancel();
+    this.#parts.steering.end();
+    this.#parts.interactions.end();
+    return this.#parts.functions.end();
+  }
+
+  async #finish(turn: NativeTurn): Promise<void> {
+    const { observation, outbox, sink, children, host } = this.#parts;
+    const receipts = this.#closeAdmission();
+    const childrenDone = await this.#settleChildren();
+    observation.closeOpenTools();
+    const terminalsDone = this.#interrupt === undefined ||
+      await terminateBackgroundTerminals(
+        host,
+        this.#parts.threadId,
+        this.#left(),
+      );
+    const { error, content } = endingOf({
+      turn,
+      observation,
+      structured: this.#parts.structured,
+      fault: this.#fault ??
+        (children.failed
+          ? "codex: subagent facts could not be confirmed"
+          : undefined),
+    });
+    const usage = observation.usage();
+    if (usage) outbox.push({ type: "usage", payload: usage });
+    if (error) outbox.push({ type: "error", payload: error });
+    const { completedAt } = turn;
+    outbox.push({
+      type: "done",
+      payload: {
+        ...this.cancellationOutcome(),
+        content,
+        ...(turn.status === "completed" && typeof completedAt === "number"
+          ? { source_completed_at_ms: Math.round(completedAt * 1000) }
+          : {}),
+      },
+    });
+    await outbox.empty();
+    sink.close();
+    this.#settled.resolve(
+      this.#settlement({ receipts, childrenDone, terminalsDone }),
+    );
+  }
+
+  #settlement(proved: {
+    readonly receipts: boolean;
+    readonly childrenDone: boolean;
+    readonly terminalsDone: boolean;
+  }): Settlement {
+    const reason = this.#ended.settled
+      ? "native_execution_unavailable"
+      : !proved.childrenDone || this.#parts.children.failed
+      ? "child_settlement_unconfirmed"
+      : !proved.terminalsDone
+      ? "native_terminal_cleanup_unconfirmed"
+      : !proved.receipts
+      ? "unsettled_native_operations"
+      : undefined;
+    return reason === undefined
+      ? { reusable: true }
+      : { reusable: false, reason };
+  }
+
+  /** Waits for the children; after a cancellation only within its budget. */
+  async #settleChildren(): Promise<boolean> {
+    const { children, host } = this.#parts;
+    if (this.#interrupt === undefined) {
+      const stopped = deferred();
+      this.#watchSilence(host.limits.silentProvider, () => stopped.resolve());
+      await Promise.race([children.settled(), stopped.promise]);
+      this.#watch?.cancel();
+      if (!stopped.settled) return true;
+    }
+    try {
+      this.#deadline = Math.min(
+        this.#deadline,
+        host.clock.monotonic() + host.limits.cancel,
+      );
+      await this.#interruptChildren(children.running());
+      await this.#inTime("child cancellation", children.settled());
+      return true;
+    } catch (error) {
+      host.log.warn("codex.children.unconfirmed", {
+        error: error instanceof Error ? error : String(error),
+      });
+      return false;
+    }
+  }
+
+  /** Fires when nothing was heard for `limit` although the model is to answer. */
+  #watchSilence(
+    limit: number,
+    act = () => this.#stop("codex: the model provider stayed silent"),
+  ): void {
+    const { clock } = this.#parts.host;
+    const silence = clock.monotonic() - this.#lastSign;
+    this.#watch = clock.after(limit - silence, () => {
+      const { observation, functions, interactions } = this.#parts;
+      const excused = observation.toolRuns || functions.waiting ||
+        interactions.waiting;
+      if (excused) this.#lastSign = clock.monotonic();
+      if (clock.monotonic() - this.#lastSign >= limit) act();
+      else this.#watchSilence(limit, act);
+    });
+  }
+}
