@@ -92,6 +92,7 @@ function firstOf<T>(
   clock: Clock,
   signal: AbortSignal,
 ): Promise<T | undefined> {
+  if (signal.aborted) return Promise.resolve(undefined); // it aborted while the process started
   return new Promise((resolve) => {
     const end = (value: T | undefined) => {
       timer.cancel();
