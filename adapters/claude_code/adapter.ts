@@ -5,17 +5,18 @@ import type {
   ExecutorFactory,
   HarnessAdapter,
 } from "../../src/harness/contract.ts";
+import { judgeVersion } from "../../src/harness/version.ts";
+import type { CapabilityDeclaration } from "../../src/protocol/capabilities.ts";
 import { checkClaudeConfiguration } from "./configuration.ts";
-import { claudeDeclaration } from "./declaration.ts";
-import { findClaude, probeClaude } from "./discovery.ts";
+import {
+  CLAUDE_VERSIONS,
+  type DeclarationSituation,
+  declareClaude,
+} from "./declaration.ts";
+import { locateClaude, probeClaude } from "./discovery.ts";
 import { checkClaudeInput } from "./input.ts";
 import { CLAUDE_KIND } from "./kind.ts";
 import { prepareClaude, type Preparer } from "./preparation.ts";
-import {
-  judgeVersion,
-  MINIMUM_VERSION,
-  NEWEST_TESTED_VERSION,
-} from "./version.ts";
 
 /** See the file comment. */
 export const claudeCodeAdapter: HarnessAdapter = {
@@ -26,48 +27,38 @@ export const claudeCodeAdapter: HarnessAdapter = {
 async function discoverClaude(
   context: DiscoveryContext,
 ): Promise<DiscoveredHarness> {
-  const found = await findClaude(context);
-  if (!found.ok) return unavailable(context, found.reason);
-  const { program } = found;
-  const probe = await probeClaude(context, program);
+  const location = await locateClaude(context);
+  if (!location.found) return unavailable(context, location.reason);
+  const { program } = location;
+  const probe = await probeClaude(context, location);
   if (!probe.ok) return { ...unavailable(context, probe.reason), program };
   const { version } = probe;
-  const verdict = judgeVersion(version);
+  const verdict = judgeVersion(version, CLAUDE_VERSIONS);
+  const { minimum, newestTested } = CLAUDE_VERSIONS;
   switch (verdict) {
     case "unreadable":
-      return {
-        ...unavailable(context, "The program reports no version"),
-        program,
-      };
-    case "too_old":
-      return {
-        ...unavailable(
-          context,
-          `Claude Code ${version} is older than ${MINIMUM_VERSION}`,
-        ),
-        program,
-        version,
-      };
-    case "tested":
+      return { ...unavailable(context, "It reports no version"), program };
+    case "too_old": {
+      const reason = `Claude Code ${version} is older than ${minimum}`;
+      return { ...unavailable(context, reason), program, version };
+    }
     case "newer":
+    case "tested": {
+      const reason =
+        `Claude Code ${version} is newer than the tested ${newestTested}`;
       return {
         kind: CLAUDE_KIND,
         available: true,
         version,
         program,
-        ...(verdict === "newer"
-          ? {
-            reason:
-              `Claude Code ${version} is newer than the tested ${NEWEST_TESTED_VERSION}`,
-          }
-          : {}),
-        declaration: declare(context, verdict === "tested"),
-        factory: factory({
+        ...(verdict === "newer" ? { reason } : {}),
+        declaration: declareIn(
           context,
-          program,
-          occupied: new Set(),
-        }),
+          verdict === "tested" ? "tested" : "untested",
+        ),
+        factory: factory({ context, found: location, occupied: new Set() }),
       };
+    }
   }
 }
 
@@ -88,16 +79,14 @@ function unavailable(
     kind: CLAUDE_KIND,
     available: false,
     reason,
-    declaration: declare(context, true),
+    declaration: declareIn(context, "tested"),
   };
 }
 
-function declare(context: DiscoveryContext, testedVersion: boolean) {
+function declareIn(
+  context: DiscoveryContext,
+  version: DeclarationSituation["version"],
+): CapabilityDeclaration {
   const { bound, permissions, operatingSystem } = context;
-  return claudeDeclaration({
-    bound,
-    permissions,
-    operatingSystem,
-    testedVersion,
-  });
+  return declareClaude({ bound, permissions, operatingSystem, version });
 }

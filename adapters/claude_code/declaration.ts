@@ -1,189 +1,201 @@
 /**
- * What Claude Code can do behind this Runtime, each field with the native test that proves it or
- * the reason why it is not claimed. Nothing here is measured at run time except the context.
+ * What Claude Code can do behind this Runtime, field by field: the value, when it holds, and the
+ * native test that fails when it is a lie. The capability documentation is generated from it.
  */
 import {
   CAPABILITY_NAMES,
   type CapabilityDeclaration,
   type CapabilityName,
 } from "../../src/protocol/capabilities.ts";
+import type { VersionRange } from "../../src/harness/version.ts";
 
-/** What a declaration depends on. */
-export interface DeclarationContext {
+/** The versions this adapter was measured against. */
+export const CLAUDE_VERSIONS: VersionRange = {
+  minimum: "2.1.332",
+  newestTested: "2.1.332",
+};
+
+/** One field of the declaration. */
+export interface DeclaredField {
+  /** Conditions that must all hold; an empty list is an unconditional yes, `never` a no. */
+  readonly supported: "never" | readonly Condition[];
+  /** The exact name of the test in `test/native/claude_code` that proves a yes. */
+  readonly provenBy?: string;
+  /** Why a `never` is one. */
+  readonly reason?: string;
+}
+
+/** What a yes may depend on. */
+export type Condition = "bound" | "unbound" | "ask" | "tested_version";
+
+/** The situation a declaration is made for. */
+export interface DeclarationSituation {
   readonly bound: boolean;
   readonly permissions: "unattended" | "ask";
   readonly operatingSystem: "linux" | "darwin" | "windows";
-  /** Whether the installed version is one that the native tests ran on. */
-  readonly testedVersion: boolean;
+  readonly version: "tested" | "untested";
 }
 
-/** The support of one field in a context. */
-export type Support = (
-  context: DeclarationContext,
-) => "supported" | "unsupported";
-
-/** One field: proven by a native test, or not claimed for a reason. */
-export type DeclaredCapability =
-  | { readonly support: Support; readonly provenBy: string }
-  | { readonly support: Support; readonly reason: string };
-
-const always: Support = () => "supported";
-const never: Support = () => "unsupported";
-const whenBound: Support = ({ bound }) => bound ? "supported" : "unsupported";
-const whenTested: Support = ({ testedVersion }) =>
-  testedVersion ? "supported" : "unsupported";
-
-/** Every capability field. `provenBy` is the exact name of a native test. */
-export const CLAUDE_CAPABILITIES: Readonly<
-  Record<CapabilityName, DeclaredCapability>
+/** The table. A test compares the names of tests with the suite. */
+export const CLAUDE_DECLARATION: Readonly<
+  Record<CapabilityName, DeclaredField>
 > = {
   subagent_observations: {
-    support: never,
+    supported: "never",
     reason:
       "The program reports neither the creation time nor all items of a subagent",
   },
   streaming: {
-    support: always,
+    supported: [],
     provenBy:
       "claude streaming: deltas arrive in order before their message completes",
   },
   permissions: {
-    support: ({ permissions }) =>
-      permissions === "ask" ? "supported" : "unsupported",
+    supported: ["ask"],
     provenBy:
       "claude permissions: a native ask goes out and its answer is applied",
   },
   usage: {
-    support: always,
+    supported: [],
     provenBy: "claude usage: raw snapshots of this Turn only, no token counts",
   },
   resume: {
-    support: always,
+    supported: [],
     provenBy:
       "claude resume: a recorded id continues its history in a new process",
   },
   native_session_recovery: {
-    support: whenTested,
+    supported: ["tested_version"],
     provenBy:
       "claude native_session_recovery: a killed first Turn is found again by its Session",
   },
   steering: {
-    support: always,
+    supported: [],
     provenBy:
       "claude steering: active input reaches a request of the same Turn",
   },
   message_items: {
-    support: always,
+    supported: [],
     provenBy:
       "claude message_items: one item for each native message, completed text exact",
   },
   tool_observations: {
-    support: always,
+    supported: [],
     provenBy:
       "claude tool_observations: a command is seen before and after with its native id",
   },
   environment_none: {
-    support: ({ bound }) => bound ? "unsupported" : "supported",
+    supported: ["unbound"],
     provenBy:
       "claude environment_none: no local tool is offered and text arrives verbatim",
   },
   local_environment: {
-    support: whenBound,
+    supported: ["bound"],
     provenBy:
       "claude local_environment: a command and an edit take effect in the workspace",
   },
   preparation: {
-    support: always,
+    supported: [],
     provenBy: "claude preparation: ready without any provider request or input",
   },
   workspace_read_preparation: {
-    support: whenBound,
+    supported: ["bound"],
     provenBy:
       "claude workspace_read_preparation: reading the workspace starts no program",
   },
   workspace_output_export: {
-    support: whenBound,
+    supported: ["bound"],
     provenBy:
       "claude workspace_output_export: what a command wrote can be exported",
   },
   programmatic_tool_calling_disable: {
-    support: always,
+    supported: [],
     provenBy:
       "claude programmatic_tool_calling_disable: no request offers a code tool",
   },
   web_search_control: {
-    support: never,
+    supported: "never",
     reason: "Only disabled web search can be enforced",
   },
   execution_controls: {
-    support: always,
+    supported: [],
     provenBy:
       "claude execution_controls: an accepted control is enforced, another refused",
   },
   text_verbosity: {
-    support: never,
+    supported: "never",
     reason: "The program has no control for it",
   },
   structured_output: {
-    support: always,
+    supported: [],
     provenBy:
       "claude structured_output: the accepted call is published byte for byte",
   },
   tool_search: {
-    support: always,
+    supported: [],
     provenBy:
       "claude tool_search: a deferred function is found by search and called",
   },
   message_images: {
-    support: always,
+    supported: [],
     provenBy: "claude message_images: images reach the request at their place",
   },
   function_result_images: {
-    support: always,
+    supported: [],
     provenBy:
       "claude function_result_images: an image of a result reaches the model",
   },
   subagent_control: {
-    support: always,
+    supported: [],
     provenBy: "claude subagent_control: no request offers a delegation tool",
   },
   durable_input_receipts: {
-    support: always,
+    supported: [],
     provenBy:
       "claude durable_input_receipts: written once, accepted by proof, else unknown",
   },
   durable_turns: {
-    support: always,
+    supported: [],
     provenBy: "claude durable_turns: two Turns share one process and history",
   },
   function_tools: {
-    support: always,
+    supported: [],
     provenBy:
       "claude function_tools: parallel calls are answered by their native ids",
   },
   mcp_http_tools: {
-    support: always,
+    supported: [],
     provenBy: "claude mcp_http_tools: exactly the allowed tools are offered",
   },
   mcp_http_required: {
-    support: whenTested,
+    supported: ["tested_version"],
     provenBy:
       "claude mcp_http_required: an unusable required server fails the preparation",
   },
   mcp_http_bearer_auth: {
-    support: always,
+    supported: [],
     provenBy:
       "claude mcp_http_bearer_auth: the server sees the bearer and nothing else does",
   },
 };
 
-/** The complete declaration in a context. */
-export function claudeDeclaration(
-  context: DeclarationContext,
+/** The declaration of a situation, every field decided. */
+export function declareClaude(
+  situation: DeclarationSituation,
 ): CapabilityDeclaration {
+  const holds: Readonly<Record<Condition, boolean>> = {
+    bound: situation.bound,
+    unbound: !situation.bound,
+    ask: situation.permissions === "ask",
+    tested_version: situation.version === "tested",
+  };
+  const decide = (name: CapabilityName) => {
+    const { supported } = CLAUDE_DECLARATION[name];
+    return supported !== "never" && supported.every((each) => holds[each])
+      ? "supported"
+      : "unsupported";
+  };
   return Object.fromEntries(
-    CAPABILITY_NAMES.map((
-      name,
-    ) => [name, CLAUDE_CAPABILITIES[name].support(context)]),
+    CAPABILITY_NAMES.map((name) => [name, decide(name)]),
   ) as CapabilityDeclaration;
 }

@@ -1,8 +1,10 @@
 /** Finds the `claude` program once and proves that it answers on its own pipes. */
 import * as z from "zod";
-import { delimiter } from "node:path";
-import { isAbsolute, join } from "@std/path";
 import type { DiscoveryContext } from "../../src/harness/contract.ts";
+import {
+  locateProgram,
+  type ProgramLocation,
+} from "../../src/harness/discovery.ts";
 import { ControlChannel } from "./control_channel.ts";
 import { PROBE_ARGUMENTS } from "./launch.ts";
 import { baseEnvironment } from "./launch_environment.ts";
@@ -13,41 +15,25 @@ import {
   nativeHome,
 } from "./native_home.ts";
 
-/** Where the program is, or a sentence on why it was not found. */
-export type FoundProgram =
-  | { readonly ok: true; readonly program: string }
-  | { readonly ok: false; readonly reason: string };
-
-/** Looks at the operator's path only, or else along the daemon's own PATH. */
-export async function findClaude(
-  context: DiscoveryContext,
-): Promise<FoundProgram> {
-  const { program, environment, operatingSystem } = context;
-  if (program !== undefined) {
-    return isAbsolute(program) && await isFile(program)
-      ? { ok: true, program }
-      : { ok: false, reason: "The configured program is not a file" };
-  }
-  const name = operatingSystem === "windows" ? "claude.exe" : "claude";
-  const places = (environment["PATH"] ?? "").split(delimiter);
-  for (const place of places) {
-    const candidate = join(place, name);
-    if (isAbsolute(place) && await isFile(candidate)) {
-      return { ok: true, program: candidate };
-    }
-  }
-  return { ok: false, reason: "No claude program on PATH" };
+/** The program and what goes before its arguments: the script, where a shim names one. */
+export interface FoundProgram {
+  readonly program: string;
+  readonly leadingArguments: readonly string[];
 }
 
-async function isFile(path: string): Promise<boolean> {
-  try {
-    return (await Deno.stat(path)).isFile;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return false;
-    if (error instanceof Deno.errors.NotADirectory) return false;
-    if (error instanceof Deno.errors.PermissionDenied) return false;
-    throw error;
-  }
+/** Looks at the operator's path only, or else along PATH and the usual places. */
+export function locateClaude(
+  context: DiscoveryContext,
+): Promise<ProgramLocation> {
+  const { program, environment, operatingSystem } = context;
+  const home = environment["HOME"];
+  return locateProgram({
+    name: "claude",
+    ...(program === undefined ? {} : { program }),
+    environment,
+    operatingSystem,
+    ...(home === undefined ? {} : { directories: [`${home}/.claude/local`] }),
+  });
 }
 
 /** The version of a program that answered, or a sentence on why it did not. */
@@ -70,12 +56,12 @@ const answer = z.object({ claude_code_version: z.string() });
 /** Starts the program as an execution would, asks who it is, and ends it. No provider is asked. */
 export async function probeClaude(
   context: DiscoveryContext,
-  program: string,
+  found: FoundProgram,
 ): Promise<ProbedProgram> {
   const home = nativeHome(context.stateDirectory, "discovery probe");
   await createNativeHome(home);
   try {
-    return await probeIn(context, program, home);
+    return await probeIn(context, found, home);
   } catch (error) {
     context.log.warn("claude_probe_failed", {
       error: error instanceof Error ? error : String(error),
@@ -91,12 +77,12 @@ export async function probeClaude(
 
 async function probeIn(
   context: DiscoveryContext,
-  program: string,
+  found: FoundProgram,
   home: NativeHome,
 ): Promise<ProbedProgram> {
   const child = await context.spawn({
-    program,
-    arguments: PROBE_ARGUMENTS,
+    program: found.program,
+    arguments: [...found.leadingArguments, ...PROBE_ARGUMENTS],
     workingDirectory: home.work,
     environment: baseEnvironment(context, home, {}),
     name: "claude probe",

@@ -11,6 +11,7 @@ import {
 import type { CloseGrace } from "../../src/harness/child.ts";
 import { abortable } from "./abortable.ts";
 import { checkClaudeConfiguration } from "./configuration.ts";
+import type { FoundProgram } from "./discovery.ts";
 import { ClaudeExecutor } from "./executor.ts";
 import { initializeRequest, type Launch, launchArguments } from "./launch.ts";
 import { launchEnvironment, launchSecrets } from "./launch_environment.ts";
@@ -26,7 +27,7 @@ import { toolInventory, verifyContext } from "./tool_inventory.ts";
 /** What all preparations of one discovered program share. */
 export interface Preparer {
   readonly context: DiscoveryContext;
-  readonly program: string;
+  readonly found: FoundProgram;
   /** Homes that a process of ours uses: the program itself does not lock a Session. */
   readonly occupied: Set<string>;
 }
@@ -119,8 +120,8 @@ async function startProcess(
   const { configuration, home } = launch;
   const environment = launchEnvironment(launch, context);
   const child = await context.spawn({
-    program: preparer.program,
-    arguments: launchArguments(launch),
+    program: preparer.found.program,
+    arguments: [...preparer.found.leadingArguments, ...launchArguments(launch)],
     workingDirectory: configuration.environment.kind === "local"
       ? configuration.environment.workspaceRoot
       : home.work,

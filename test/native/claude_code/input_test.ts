@@ -34,7 +34,7 @@ Deno.test("claude message_images: images reach the request at their place", asyn
     '"image/png"',
     '"between"',
     '"image/jpeg"',
-    '"after"',
+    '"after',
   ].map((mark) => sent.indexOf(mark));
   assert(places.every((place) => place >= 0), sent);
   assertEquals(places, places.toSorted((a, b) => a - b));
