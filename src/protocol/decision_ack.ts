@@ -12,44 +12,38 @@ import {
   wireObject,
 } from "./wire_object.ts";
 
+const DECISION_CODES = [
+  "not_pending",
+  "not_ready",
+  "unsupported",
+  "contract_violation",
+  "runtime_error",
+  "decision_conflict",
+] as const;
+const CANCEL_CODES = [
+  "run_inactive",
+  "not_ready",
+  "cancel_failed",
+  "cancel_timeout",
+  "cancel_output_unavailable",
+  "cancel_outcome_unavailable",
+] as const;
+
 /** Why a permission or user-choice decision was not applied. */
-export type DecisionErrorCode =
-  | "not_pending"
-  | "not_ready"
-  | "unsupported"
-  | "contract_violation"
-  | "runtime_error"
-  | "decision_conflict";
+export type DecisionErrorCode = typeof DECISION_CODES[number];
 
 /** Why a function result was not applied. */
 export type FunctionResultErrorCode = DecisionErrorCode | "invalid_result";
 
 /** Why a cancellation was not applied. */
-export type CancelErrorCode =
-  | "run_inactive"
-  | "not_ready"
-  | "cancel_failed"
-  | "cancel_timeout"
-  | "cancel_output_unavailable"
-  | "cancel_outcome_unavailable";
+export type CancelErrorCode = typeof CANCEL_CODES[number];
 
 /** Schema of `interaction_decision_ack`. */
 export const interactionDecisionAckWire = wireObject({
   delivery_id: z.string().min(1),
   applied: z.boolean(),
   error_code: omitted(z.enum([
-    "invalid_result",
-    "not_pending",
-    "not_ready",
-    "unsupported",
-    "contract_violation",
-    "runtime_error",
-    "decision_conflict",
-    "run_inactive",
-    "cancel_failed",
-    "cancel_timeout",
-    "cancel_output_unavailable",
-    "cancel_outcome_unavailable",
+    ...new Set([...DECISION_CODES, "invalid_result" as const, ...CANCEL_CODES]),
   ])),
   error: omitted(z.string()),
   outcome: pointer(doneWire),

@@ -120,6 +120,14 @@ const OPERATIONS = [
 /** The operation that a `rejected` status answers. */
 export type PreparationOperation = typeof OPERATIONS[number];
 
+const REJECTION_CODES: Readonly<
+  Record<PreparationOperation, readonly string[]>
+> = {
+  execution_prepare: PREPARE_ERROR_CODES,
+  execution_start: START_ERROR_CODES,
+  execution_release: RELEASE_ERROR_CODES,
+};
+
 /** Schema of `preparation_status`. */
 export const preparationStatusWire = wireObject({
   executor_id: omitted(z.string()),
@@ -210,8 +218,8 @@ export function decodePreparationStatus(
 function isConsistent(status: Wire<typeof preparationStatusWire>): boolean {
   const { state, handle, revision, run_id, error_code, operation } = status;
   if (state === "rejected") {
-    return revision === 0 && error_code !== undefined &&
-      operation !== undefined;
+    return revision === 0 && operation !== undefined &&
+      includes(REJECTION_CODES[operation], error_code);
   }
   if (handle === undefined || revision === 0 || operation !== undefined) {
     return false;
@@ -224,9 +232,13 @@ function isConsistent(status: Wire<typeof preparationStatusWire>): boolean {
     case "started":
       return run_id !== undefined && error_code === undefined;
     case "failed":
-      return error_code !== undefined;
+      return includes(FAILURE_CODES, error_code);
     case "released":
     case "expired":
       return error_code === undefined;
   }
+}
+
+function includes(codes: readonly string[], code: string | undefined): boolean {
+  return code !== undefined && codes.includes(code);
 }

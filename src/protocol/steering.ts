@@ -31,38 +31,28 @@ export interface PromptSteer {
   readonly durable_receipt?: boolean;
 }
 
+const ERROR_CODES = [
+  "invalid_input",
+  "run_inactive",
+  "input_conflict",
+  "input_limit",
+  "not_ready",
+  "busy",
+  "in_flight",
+  "unsupported",
+  "contract_violation",
+  "rejected",
+  "outcome_unknown",
+] as const;
 /** Why an input was not accepted. Only `not_ready` and `busy` may be sent again with the same id. */
-export type SteerErrorCode =
-  | "invalid_input"
-  | "run_inactive"
-  | "input_conflict"
-  | "input_limit"
-  | "not_ready"
-  | "busy"
-  | "in_flight"
-  | "unsupported"
-  | "contract_violation"
-  | "rejected"
-  | "outcome_unknown";
+export type SteerErrorCode = typeof ERROR_CODES[number];
 
 /** Schema of `prompt_steer_ack`. */
 export const promptSteerAckWire = wireObject({
   input_id: z.string(),
   accepted: z.boolean(),
   written: omitted(z.boolean()),
-  error_code: omitted(z.enum([
-    "invalid_input",
-    "run_inactive",
-    "input_conflict",
-    "input_limit",
-    "not_ready",
-    "busy",
-    "in_flight",
-    "unsupported",
-    "contract_violation",
-    "rejected",
-    "outcome_unknown",
-  ])),
+  error_code: omitted(z.enum(ERROR_CODES)),
   error: omitted(z.string()),
 }, "rejected");
 /** Payload of `prompt_steer_ack`, Runtime to Core: `written`, `accepted` or an error code. */

@@ -28,20 +28,20 @@ export type EnvironmentQuiesce = Wire<typeof suspensionRequestWire>;
 /** Payload of `environment_resume`, Core to Runtime. */
 export type EnvironmentResume = Wire<typeof suspensionRequestWire>;
 
+const ERROR_CODES = [
+  "invalid_request",
+  "resource_busy",
+  "not_suspended",
+] as const;
 /** Why a suspension request was refused. */
-export type SuspensionErrorCode =
-  | "invalid_request"
-  | "resource_busy"
-  | "not_suspended";
+export type SuspensionErrorCode = typeof ERROR_CODES[number];
 
 /** Schema of `environment_quiesced` and `environment_resumed`. */
 export const suspensionReplyWire = wireObject({
   environment_id: z.string(),
   suspend_id: z.string(),
   accepted: z.boolean(),
-  error_code: omitted(
-    z.enum(["invalid_request", "resource_busy", "not_suspended"]),
-  ),
+  error_code: omitted(z.enum(ERROR_CODES)),
 }, "rejected");
 /** Payload of `environment_quiesced`, Runtime to Core; the ids repeat the request. */
 export type EnvironmentQuiesced = Wire<typeof suspensionReplyWire>;

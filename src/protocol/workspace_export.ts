@@ -39,14 +39,20 @@ export type WorkspaceExport =
   | { readonly step: "next"; readonly offset?: number }
   | { readonly step: "cancel" };
 
+const ERROR_CODES = [
+  "invalid_request",
+  "export_failed",
+  "resource_unavailable",
+] as const;
+/** Why an export ended or did not begin. */
+export type WorkspaceExportErrorCode = typeof ERROR_CODES[number];
+
 /** Schema of `workspace_export_result`. */
 export const workspaceExportResultWire = wireObject({
   outcome: z.enum(["chunk", "completed", "failed", "rejected"]),
   offset: integer,
   data: omitted(bytes),
-  error_code: omitted(
-    z.enum(["invalid_request", "export_failed", "resource_unavailable"]),
-  ),
+  error_code: omitted(z.enum(ERROR_CODES)),
 }, "rejected");
 /**
  * Payload of `workspace_export_result`, Runtime to Core. `offset` is the position of the chunk's

@@ -61,15 +61,19 @@ export type WorkspaceRead =
     }
   );
 
+const REJECTED_CODES = [
+  "invalid_request",
+  "resource_unavailable",
+  "read_capacity",
+  "read_unsupported",
+  "not_found",
+  "permission_denied",
+  "not_directory",
+] as const;
+const UNKNOWN_CODE = "read_unconfirmed";
+
 /** Why a read was rejected; no byte left the workspace. */
-export type WorkspaceReadRejection =
-  | "invalid_request"
-  | "resource_unavailable"
-  | "read_capacity"
-  | "read_unsupported"
-  | "not_found"
-  | "permission_denied"
-  | "not_directory";
+export type WorkspaceReadRejection = typeof REJECTED_CODES[number];
 
 /** Schema of a directory entry. */
 export const directoryEntryWire = wireObject({
@@ -94,16 +98,7 @@ export const workspaceReadResultWire = wireObject({
   data: omitted(bytes),
   truncated: omitted(z.boolean()),
   close_acknowledged: omitted(z.boolean()),
-  error_code: omitted(z.enum([
-    "invalid_request",
-    "resource_unavailable",
-    "read_capacity",
-    "read_unsupported",
-    "not_found",
-    "permission_denied",
-    "not_directory",
-    "read_unconfirmed",
-  ])),
+  error_code: omitted(z.enum([...REJECTED_CODES, UNKNOWN_CODE])),
   directory: pointer(directoryWire),
 }, "rejected");
 /** Payload of `workspace_read_result`, Runtime to Core. */
@@ -174,7 +169,7 @@ function isAnswer(
       result.close_acknowledged === undefined && directory === undefined;
     return bare &&
       (result.outcome === "unknown"
-        ? error_code === "read_unconfirmed"
+        ? error_code === UNKNOWN_CODE
         : isRejection(error_code, request));
   }
   if (result.close_acknowledged !== true || error_code !== undefined) {
@@ -193,7 +188,7 @@ function isRejection(
   code: WorkspaceReadResult["error_code"],
   request: WorkspaceRead,
 ): boolean {
-  if (code === undefined || code === "read_unconfirmed") return false;
+  if (code === undefined || code === UNKNOWN_CODE) return false;
   return code !== "not_directory" || request.operation === "directory";
 }
 

@@ -164,3 +164,70 @@ Deno.test("statuses", async (t) => {
     "undeclared member": status("ready", { detail: 1 }),
   }, decode);
 });
+
+/** Every code by what it answers; `failed` is the state of a handle. */
+const CODES = {
+  execution_prepare: [
+    "invalid_request",
+    "invalid_configuration",
+    "unsupported_configuration",
+    "unsupported_preparation",
+    "unsupported_read_preparation",
+    "resource_unavailable",
+    "request_conflict",
+    "preparation_capacity",
+    "executor_capacity",
+    "session_binding_conflict",
+    "configuration_conflict",
+    "native_session_conflict",
+    "history_unavailable",
+    "executor_cleanup_unconfirmed",
+  ],
+  execution_start: [
+    "invalid_start",
+    "resource_unavailable",
+    "unknown_preparation",
+    "read_only_preparation",
+    "unknown_executor",
+    "start_conflict",
+    "preparation_not_ready",
+    "run_conflict",
+    "executor_unavailable",
+    "executor_cleanup_unconfirmed",
+    "start_cancelled",
+  ],
+  execution_release: ["invalid_release", "unknown_preparation"],
+  failed: [
+    "preparation_failed",
+    "executor_cleanup_unconfirmed",
+    "executor_unavailable",
+    "start_cancelled",
+    "cleanup_unconfirmed",
+    "status_delivery_failed",
+    "connection_closed",
+  ],
+};
+
+Deno.test("a code answers only what it belongs to", async (t) => {
+  const every = new Set(Object.values(CODES).flat());
+  for (const [subject, codes] of Object.entries(CODES)) {
+    for (const error_code of every) {
+      const belongs = codes.includes(error_code);
+      await t.step(
+        `${error_code} ${belongs ? "of" : "not of"} ${subject}`,
+        () => {
+          const status = subject === "failed"
+            ? { handle: "h", revision: 2, state: "failed", error_code }
+            : {
+              revision: 0,
+              state: "rejected",
+              error_code,
+              operation: subject,
+            };
+          const envelope = inbound("preparation_status", status);
+          assertEquals(decodePreparationStatus(envelope).ok, belongs);
+        },
+      );
+    }
+  }
+});

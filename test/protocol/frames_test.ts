@@ -157,6 +157,20 @@ Deno.test("null reads like absence in a request", async (t) => {
   }
 });
 
+Deno.test("decoding leaves the received frame as it was", async (t) => {
+  for (const [type, decode] of Object.entries(decoders)) {
+    await t.step(type, () => {
+      const text = exampleText(type).replace(
+        '"payload":{',
+        '"payload":{"input":null,"handle":null,"delivery_id":"","tokens":null,',
+      );
+      const envelope = inboundText(text);
+      decode(envelope);
+      assertEquals(envelope.payload, JSON.parse(text).payload);
+    });
+  }
+});
+
 Deno.test("a wrong kind of zero is not a zero", async (t) => {
   const rows: Readonly<Record<string, readonly [CoreFrameType, unknown]>> = {
     "0 for a text": ["prompt_cancel", { delivery_id: 0 }],
