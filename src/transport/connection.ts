@@ -102,7 +102,7 @@ export class Connection implements FrameSender {
       clock: options.clock,
       interval: Math.min(options.heartbeatInterval, MAX_PING_INTERVAL),
       bytesRead: () => socket.bytesRead,
-      ping: () => socket.ping(),
+      ping: () => this.#ping(),
       onDead: (cause) => this.#lose(cause),
     });
   }
@@ -149,6 +149,17 @@ export class Connection implements FrameSender {
       this.#timer = this.#clock.after(CLOSE_DEADLINE, () => this.#destroy());
     }
     return this.#gone.promise;
+  }
+
+  #ping(): void {
+    try {
+      this.#socket.ping();
+    } catch (error) {
+      this.#log.warn("ping_failed", {
+        error: error instanceof Error ? error : "not an error",
+      });
+      queueMicrotask(() => this.#lose("write_failed"));
+    }
   }
 
   #onMessage(text: string | undefined, bytes: number): void {

@@ -2,6 +2,7 @@
 // one virtual clock.
 import { type Deferred, deferred } from "../../src/platform/deferred.ts";
 import type { Envelope, InboundEnvelope } from "../../src/protocol/envelope.ts";
+import type { Heartbeat } from "../../src/protocol/heartbeat.ts";
 import type { BootstrapOutcome } from "../../src/transport/bootstrap.ts";
 import type { FrameSender } from "../../src/transport/connection.ts";
 import { parseCoreUrl } from "../../src/transport/core_url.ts";
@@ -39,7 +40,7 @@ export class FakeRouter implements SessionRouter {
     this.handled.push(envelope);
     return this.onHandle(envelope);
   }
-  heartbeat() {
+  heartbeat(): Heartbeat {
     return this.onHeartbeat();
   }
   shutdown(): Promise<void> {
@@ -56,6 +57,11 @@ export class FakeRouter implements SessionRouter {
     return this.connection.send(envelope);
   }
 }
+
+/** What a test replaces. */
+export type RigChanges = Omit<Partial<SessionLoopOptions>, "clock"> & {
+  readonly clock?: VirtualClock;
+};
 
 /** The parts of a loop under test. */
 export class LoopRig {
@@ -79,8 +85,7 @@ export class LoopRig {
   onRouter: (router: FakeRouter) => void = () => {};
 
   constructor(
-    changes: Partial<SessionLoopOptions> & { readonly clock?: VirtualClock } =
-      {},
+    changes: RigChanges = {},
   ) {
     this.clock = changes.clock ?? new VirtualClock();
     this.loop = new SessionLoop({
@@ -93,8 +98,8 @@ export class LoopRig {
       readCredential: () => LOOP_TOKEN,
       openRouter: (connection) => {
         const router = new FakeRouter(connection, this.clock);
-        this.routers.push(router);
         this.onRouter(router);
+        this.routers.push(router);
         return router;
       },
       stop: this.stop.signal,
