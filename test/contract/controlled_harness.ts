@@ -38,7 +38,7 @@ export class ControlledHarness {
     confirmed_closes: 0,
   };
   readonly plan: HarnessPlan;
-  readonly turns = new Map<string, ControlledTurn>();
+  readonly turns: Map<string, ControlledTurn> = new Map();
   /** After a loss the native side settles as soon as it is cancelled. */
   settlesWhenCancelled = false;
   #failingCloses: number;

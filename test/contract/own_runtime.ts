@@ -3,7 +3,7 @@
  * WebSocket, the controlled Harness. Two virtual clocks: deadlines of the dispatcher pass only in
  * `elapse`, waits of the transport only in `redial`, so that no step depends on real time.
  */
-import { openSessionRouter } from "../../src/cli/session_router.ts";
+import { sessionParts } from "../../src/cli/session_parts.ts";
 import { HarnessRegistry } from "../../src/harness/registry.ts";
 import { systemIds } from "../../src/platform/ids.ts";
 import { parseCoreUrl } from "../../src/transport/core_url.ts";
@@ -12,10 +12,14 @@ import { SessionLoop } from "../../src/transport/session_loop.ts";
 import { RecordingLog } from "../support/recording_log.ts";
 import { VirtualClock } from "../support/virtual_clock.ts";
 import { ControlledHarness, soon } from "./controlled_harness.ts";
-import type { StartRuntime } from "./runtime_under_test.ts";
+import type { RuntimeUnderTest, StartRuntime } from "./runtime_under_test.ts";
+import type { Scenario } from "./scenario.ts";
 
 /** Starts the project's own Runtime. */
-export const startOwnRuntime: StartRuntime = (scenario, core) => {
+export const startOwnRuntime: StartRuntime = (
+  scenario: Scenario,
+  core: { readonly origin: string; readonly deviceId: string },
+): Promise<RuntimeUnderTest> => {
   const harness = new ControlledHarness(scenario.harness);
   const harnesses = new HarnessRegistry();
   harnesses.register(harness.discovered());
@@ -33,13 +37,9 @@ export const startOwnRuntime: StartRuntime = (scenario, core) => {
     random: { next: () => 0.5 },
     log,
     readCredential: () => "synthetic-contract-credential",
-    openRouter: openSessionRouter({
-      clock,
-      ids: systemIds,
-      log,
-      harnesses,
-      buildVersion: "1",
-    }),
+    openRouter:
+      sessionParts({ clock, ids: systemIds, log, registry: harnesses })
+        .openRouter,
     stop: stop.signal,
     onPermanent: "exit",
     onFacts: () => waiting.notice(loop.facts.phase),

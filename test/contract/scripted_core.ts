@@ -14,7 +14,7 @@ import type { ScenarioFrame } from "./scenario.ts";
 /** One accepted connection. */
 export class CorePeer {
   /** Frames other than heartbeats, in order. */
-  readonly inbox = new Inbox<ScenarioFrame>();
+  readonly inbox: Inbox<ScenarioFrame> = new Inbox();
   readonly closed: Promise<number>;
   readonly firstFrame: Promise<string>;
   readonly #socket: WebSocket;
@@ -59,7 +59,7 @@ export interface ScriptedCoreOptions {
 export class ScriptedCore {
   /** Upgrade requests so far. */
   dials = 0;
-  readonly connections = new Inbox<CorePeer>();
+  readonly connections: Inbox<CorePeer> = new Inbox();
   readonly #options: ScriptedCoreOptions;
   readonly #server: Server;
   readonly #sockets = new WebSocketServer({

@@ -1,0 +1,248 @@
+/**
+ * `try`: one Turn on this machine through the complete path, with a Core inside the process. The
+ * answer goes to stdout; everything about it goes to stderr.
+ */
+import { join } from "@std/path";
+import type { HarnessAdapter } from "../harness/contract.ts";
+import { sessionConfiguration } from "../loopback/admission_rules.ts";
+import type { TraceLine } from "../loopback/frame_trace.ts";
+import type { ObservedRun } from "../loopback/observed_run.ts";
+import type { RunEvent } from "../loopback/run_events.ts";
+import { silentLog } from "../platform/log.ts";
+import { openLog } from "../platform/log_sinks.ts";
+import { createRedactor, escapeControls } from "../platform/redaction.ts";
+import { PROGRAM } from "./build.ts";
+import type { Invocation } from "./command.ts";
+import { DemoProvider } from "./demo_provider.ts";
+import { EXIT_CODES } from "./exit_codes.ts";
+import { ADAPTERS } from "./harnesses.ts";
+import {
+  HarnessUnavailable,
+  type LoopbackRig,
+  openLoopbackRig,
+} from "./loopback_rig.ts";
+import { Mistake } from "./mistake.ts";
+import type { Outside } from "./outside.ts";
+import { resolveSettings, type Settings } from "./settings.ts";
+import { listenForStops } from "./stop_signals.ts";
+import { describeOutcome, describeRefusal } from "./turn_report.ts";
+
+/** What `try` was asked for. */
+export interface TryOptions {
+  readonly adapter: HarnessAdapter;
+  readonly program?: string;
+  readonly prompt: string;
+  /** Uses the provider on loopback. */
+  readonly demo: boolean;
+  readonly trace: boolean;
+  readonly model?: string;
+  /** An existing 0700 directory; a folder inside it is made and removed. */
+  readonly stateDirectory: string;
+}
+
+/** The command. */
+export async function tryCommand(
+  invocation: Invocation,
+  outside: Outside,
+): Promise<number> {
+  const settings = await resolveSettings(invocation, outside);
+  const { options, operands } = invocation;
+  const kind = options.get("harness") === "claude" ? "claude_sdk" : "codex";
+  const adapter = ADAPTERS.find((each) => each.kind === kind);
+  if (!adapter) {
+    throw new Mistake({
+      place: "--harness",
+      rule: "this build has no such Harness",
+      fix: "see agent-daemon harness list",
+      exit: "configuration",
+    });
+  }
+  refuseWorkspace(settings);
+  const program = kind === "codex"
+    ? settings.values.codexProgram
+    : settings.values.claudeProgram;
+  const model = options.get("model");
+  return await runTry({
+    adapter,
+    ...(program === undefined || program === "off" ? {} : { program }),
+    prompt: operands[0] ?? "",
+    demo: options.has("demo"),
+    trace: options.has("trace"),
+    ...(model === undefined ? {} : { model }),
+    stateDirectory: settings.stateDirectory,
+  }, outside);
+}
+
+/** A Turn of `try` has no Environment; a workspace that it would not use is not accepted. */
+function refuseWorkspace(settings: Settings): void {
+  if (settings.origins.workspace !== "flag") return;
+  throw new Mistake({
+    place: "--workspace",
+    rule: "is not served by try, whose Turn has no Environment",
+    fix: "leave it out",
+    exit: "usage",
+  });
+}
+
+/** Runs one Turn. Resolves to the exit code; nothing native is left then. */
+export async function runTry(
+  options: TryOptions,
+  outside: Outside,
+): Promise<number> {
+  if (outside.userId === 0) {
+    outside.stderr.write(
+      `${PROGRAM}: running as root; tools run as root too\n`,
+    );
+  }
+  if (options.prompt === "") {
+    throw new Mistake({
+      place: "PROMPT",
+      rule: "must not be empty",
+      fix: 'for example: agent-daemon try "say hello"',
+      exit: "usage",
+    });
+  }
+  const folder = join(options.stateDirectory, `try-${outside.ids.hex(8)}`);
+  await Deno.mkdir(folder, { recursive: true, mode: 0o700 });
+  try {
+    return await tryIn(folder, options, outside);
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+async function tryIn(
+  folder: string,
+  options: TryOptions,
+  outside: Outside,
+): Promise<number> {
+  await using provider = options.demo
+    ? DemoProvider.start(
+      options.adapter.kind === "codex" ? "codex" : "claude_sdk",
+    )
+    : undefined;
+  const rig = await open(folder, options, outside);
+  try {
+    return await turn(rig, options, outside, provider);
+  } finally {
+    await rig.close();
+  }
+}
+
+async function open(
+  folder: string,
+  options: TryOptions,
+  outside: Outside,
+): Promise<LoopbackRig> {
+  const log = openLog({
+    level: options.trace ? "info" : "error",
+    format: "text",
+    redactor: createRedactor(),
+    clock: outside.clock,
+    write: (line) => outside.stderr.write(line),
+  });
+  try {
+    return await openLoopbackRig({
+      adapter: options.adapter,
+      ...(options.program === undefined ? {} : { program: options.program }),
+      outside,
+      log,
+      stateDirectory: folder,
+      ...(options.trace
+        ? { trace: (line: TraceLine) => outside.stderr.write(traced(line)) }
+        : {}),
+    });
+  } catch (error) {
+    if (!(error instanceof HarnessUnavailable)) throw error;
+    throw new Mistake({
+      place: options.adapter.kind,
+      rule: error.message,
+      fix: "install it, or name its program; see agent-daemon harness list",
+      exit: "configuration",
+    });
+  }
+}
+
+async function turn(
+  rig: LoopbackRig,
+  options: TryOptions,
+  outside: Outside,
+  provider: DemoProvider | undefined,
+): Promise<number> {
+  const { session, declaration } = rig;
+  const sessionId = outside.ids.uuid();
+  const agentOptions = provider?.agentOptions(options.model) ??
+    (options.model === undefined ? undefined : { model: options.model });
+  const preparation = session.prepare({
+    sessionId,
+    configuration: sessionConfiguration({
+      agentKind: options.adapter.kind,
+      sessionId,
+      ...(agentOptions ? { agentOptions } : {}),
+    }, declaration),
+  });
+  const ready = await preparation.ready;
+  if (ready.kind !== "ready") {
+    outside.stderr.write(`${PROGRAM}: ${describeRefusal(ready)}\n`);
+    return EXIT_CODES.negative.code;
+  }
+  const run = session.start(preparation, {
+    input: [{ content: [{ type: "input_text", text: options.prompt }] }],
+  });
+  const stops = listenForStops({
+    log: silentLog,
+    operatingSystem: outside.operatingSystem,
+    onFirst: () => void session.cancel(run.runId),
+    onForced: (code) =>
+      void rig.children.killAll(outside.clock).then(() => Deno.exit(code)),
+  });
+  try {
+    await show(run, outside);
+    const outcome = await run.outcome;
+    outside.stderr.write(`${PROGRAM}: ${describeOutcome(outcome)}\n`);
+    return outcome.kind === "completed"
+      ? EXIT_CODES.ok.code
+      : EXIT_CODES.negative.code;
+  } finally {
+    stops.forget();
+  }
+}
+
+/** Streams the answer. A lost observation ends it; the outcome says so. */
+async function show(run: ObservedRun, outside: Outside): Promise<void> {
+  let open = false;
+  try {
+    for await (const event of run) {
+      if (event.type === "delta") {
+        outside.stdout.write(event.payload.delta);
+        open = !event.payload.delta.endsWith("\n");
+      } else {
+        const line = note(event);
+        if (line) outside.stderr.write(`${PROGRAM}: ${line}\n`);
+      }
+    }
+  } catch (error) {
+    outside.stderr.write(`${PROGRAM}: ${(error as Error).message}\n`);
+  }
+  if (open) outside.stdout.write("\n");
+}
+
+function note(event: RunEvent): string | undefined {
+  switch (event.type) {
+    case "tool_call":
+      return event.payload.stage === "before"
+        ? `tool ${escapeControls(event.payload.name)}`
+        : undefined;
+    case "error":
+      return `error: ${escapeControls(event.payload.error).slice(0, 1024)}`;
+    default:
+      return undefined;
+  }
+}
+
+function traced(line: TraceLine): string {
+  const arrow = { to_runtime: "→", from_runtime: "←", core: "·" };
+  const id = line.id ? ` ${line.id}` : "";
+  const detail = line.detail ? ` ${line.detail}` : "";
+  return `${arrow[line.direction]} ${line.type}${id}${detail}\n`;
+}
