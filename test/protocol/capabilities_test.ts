@@ -9,7 +9,7 @@ import {
   validateDeclaration,
 } from "../../src/protocol/capabilities.ts";
 import { decodeHeartbeat } from "../../src/protocol/heartbeat.ts";
-import { NOTHING_SUPPORTED, supporting } from "./fixtures.ts";
+import { NOTHING_SUPPORTED, supporting } from "./declarations.ts";
 import { acceptEach, inbound, refuseEach, valueOf } from "./wire_rows.ts";
 
 Deno.test("the list of fields and the hand-written fixture agree", () => {

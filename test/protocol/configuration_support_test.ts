@@ -1,77 +1,22 @@
 // Whether a configuration is supported by a declaration: one rule, one row.
 import { assertEquals } from "@std/assert";
-import type {
-  CapabilityDeclaration,
-  CapabilityName,
-} from "../../src/protocol/capabilities.ts";
+import type { CapabilityName } from "../../src/protocol/capabilities.ts";
 import { checkConfigurationSupport } from "../../src/protocol/configuration_support.ts";
-import type { Decoded } from "../../src/protocol/decoded.ts";
 import { decodeExecutionPrepare } from "../../src/protocol/execution.ts";
-import { supporting } from "./fixtures.ts";
+import {
+  CONTROLS,
+  EVERYTHING,
+  judge,
+  judgeText,
+  LOCAL,
+  mcp,
+  type Members,
+  NONE,
+  SERVER,
+  TOOL,
+} from "./configurations.ts";
+import { supporting } from "./declarations.ts";
 import { acceptEach, inboundText, refuseEach, valueOf } from "./wire_rows.ts";
-
-type Members = Readonly<Record<string, unknown>>;
-
-const NONE: Members = { disable_execution_environment: true };
-const LOCAL: Members = {
-  local_environment: {
-    id: "e",
-    workspace_directory: "/workspace",
-    capability_sources: {},
-  },
-};
-const SERVER: Members = {
-  connection_origin: "service",
-  server_label: "docs",
-  server_url: "https://mcp.example/v1",
-  allowed_tools: null,
-};
-const CONTROLS: Members = { web_search: "disabled", text_verbosity: "medium" };
-const TOOL: Members = { name: "f", description: "d", parameters: {} };
-
-const EVERYTHING = supporting(
-  "environment_none",
-  "local_environment",
-  "workspace_read_preparation",
-  "native_session_recovery",
-  "message_items",
-  "subagent_observations",
-  "subagent_control",
-  "execution_controls",
-  "web_search_control",
-  "text_verbosity",
-  "structured_output",
-  "programmatic_tool_calling_disable",
-  "function_tools",
-  "tool_search",
-  "mcp_http_tools",
-  "mcp_http_required",
-  "mcp_http_bearer_auth",
-);
-
-/** Judges the JSON text of a configuration. */
-function judgeText(
-  text: string,
-  declaration: CapabilityDeclaration = EVERYTHING,
-): Decoded<unknown> {
-  const envelope = inboundText(
-    `{"type":"execution_prepare","id":"p","payload":{"session_id":"s","configuration":${text}}}`,
-  );
-  const { configuration } = valueOf(decodeExecutionPrepare(envelope));
-  const { source } = envelope;
-  return checkConfigurationSupport({ configuration, source, declaration });
-}
-
-/** Judges a configuration of the members. */
-function judge(
-  members: Members,
-  declaration: CapabilityDeclaration = EVERYTHING,
-): Decoded<unknown> {
-  return judgeText(
-    JSON.stringify({ agent_kind: "contract", run_id: "", ...members }),
-    declaration,
-  );
-}
 
 Deno.test("exactly one Environment choice", async (t) => {
   await acceptEach(t, { none: NONE, local: LOCAL }, judge);
@@ -231,74 +176,6 @@ Deno.test("observed subagents stand alone", async (t) => {
   }, judge);
 });
 
-/** A configuration with one MCP server on the given Environment. */
-function mcp(environment: Members, server: Members): Members {
-  return { ...environment, mcp_http_servers: [{ ...SERVER, ...server }] };
-}
-
-Deno.test("MCP connection origins", async (t) => {
-  await acceptEach(t, {
-    "service without Environment": mcp(NONE, {}),
-    "environment with local Environment": mcp(LOCAL, {
-      connection_origin: "environment",
-    }),
-    "all tools": mcp(NONE, { allowed_tools: null }),
-    "tools not mentioned": mcp(NONE, { allowed_tools: undefined }),
-    "no tool": mcp(NONE, { allowed_tools: [] }),
-    "one tool": mcp(NONE, { allowed_tools: ["a"] }),
-    "explicitly no server": { ...NONE, mcp_http_servers: [] },
-  }, judge);
-  await refuseEach(t, {
-    "service with local Environment": mcp(LOCAL, {}),
-    "service with neither": mcp({}, {}),
-    "environment without Environment": mcp(NONE, {
-      connection_origin: "environment",
-    }),
-    "empty origin": mcp(NONE, { connection_origin: "" }),
-    "unknown origin": mcp(NONE, { connection_origin: "core" }),
-    "absent origin": mcp(NONE, { connection_origin: undefined }),
-    "null origin": mcp(NONE, { connection_origin: null }),
-  }, judge);
-});
-
-Deno.test("MCP labels, endpoints, tools and credentials", async (t) => {
-  const bearer = { bearer_token: "abc-._~+/==" };
-  await acceptEach(t, {
-    "http endpoint": mcp(NONE, { server_url: "http://mcp.example:8080/x" }),
-    "query from the Environment": mcp(LOCAL, {
-      connection_origin: "environment",
-      server_url: "https://mcp.example/?q=1",
-    }),
-    "bearer over https": mcp(NONE, bearer),
-    "two labels": {
-      ...NONE,
-      mcp_http_servers: [SERVER, { ...SERVER, server_label: "other" }],
-    },
-  }, judge);
-  await refuseEach(t, {
-    "bearer over http": mcp(NONE, { ...bearer, server_url: "http://m.test/" }),
-    "bearer over http to loopback": mcp(NONE, {
-      ...bearer,
-      server_url: "http://127.0.0.1:1/",
-    }),
-    "empty bearer": mcp(NONE, { bearer_token: "" }),
-    "bearer with a space": mcp(NONE, { bearer_token: "a b" }),
-    "bearer with a line break": mcp(NONE, { bearer_token: "a\n" }),
-    "query from the service": mcp(NONE, { server_url: "https://m.test/?q" }),
-    "fragment": mcp(NONE, { server_url: "https://m.test/#f" }),
-    "userinfo": mcp(NONE, { server_url: "https://u@m.test/" }),
-    "opaque": mcp(NONE, { server_url: "https:m.test" }),
-    "other scheme": mcp(NONE, { server_url: "ws://m.test/" }),
-    "no host": mcp(NONE, { server_url: "https:///x" }),
-    "line break": mcp(NONE, { server_url: "https://m.te\nst/" }),
-    "blank label": mcp(NONE, { server_label: " " }),
-    "untrimmed label": mcp(NONE, { server_label: "docs " }),
-    "label twice": { ...NONE, mcp_http_servers: [SERVER, SERVER] },
-    "blank tool": mcp(NONE, { allowed_tools: ["a", ""] }),
-    "untrimmed tool": mcp(NONE, { allowed_tools: [" a"] }),
-  }, judge);
-});
-
 Deno.test("only an absent or open network policy is taken", async (t) => {
   const policy = (members: Members) => ({
     local_environment: { ...LOCAL.local_environment as Members, ...members },
@@ -319,62 +196,6 @@ Deno.test("only an absent or open network policy is taken", async (t) => {
       network_access: "enabled",
       allowed_domains: ["a.test"],
     }),
-  }, judge);
-});
-
-/** A configuration text with the given harness_config text. */
-function harness(text: string): string {
-  return `{"disable_execution_environment":true,"agent_options":{"harness_config":${text}}}`;
-}
-
-/** A harness_config of exactly so many bytes. */
-function sized(bytes: number): string {
-  return `{"a":"${"x".repeat(bytes - '{"a":""}'.length)}"}`;
-}
-
-Deno.test("harness_config is one small object without repetition", async (t) => {
-  await acceptEach(t, {
-    "absent": '{"disable_execution_environment":true}',
-    "no member": harness("{}"),
-    "one member": harness('{"reasoning_effort":"low"}'),
-    "same name in two objects": harness('{"a":{"x":1},"b":[{"x":1},{"x":2}]}'),
-    "name that is also a value": harness('{"a":"b","b":"a"}'),
-    "16,384 bytes": harness(sized(16_384)),
-  }, judgeText);
-  await refuseEach(t, {
-    "null": harness("null"),
-    "array": harness("[]"),
-    "text": harness('"x"'),
-    "number": harness("1"),
-    "repeated member": harness('{"a":1,"a":2}'),
-    "repeated member, equal": harness('{"a":1,"a":1}'),
-    "repeated member, escaped": harness('{"a":1,"\\u0061":2}'),
-    "repeated member, deep": harness('{"x":[{"y":{"a":1,"b":2,"a":3}}]}'),
-    "16,385 bytes": harness(sized(16_385)),
-    "16,385 bytes of two-byte characters": harness(
-      `{"a":"${"é".repeat(8189)}"}`.replace('":"', '":"x'),
-    ),
-  }, judgeText);
-});
-
-Deno.test("only four agent options exist", async (t) => {
-  const options = (agent_options: Members) => ({ ...NONE, agent_options });
-  await acceptEach(t, {
-    "model and prompt": options({ model: "m", system_prompt: "" }),
-    "none": options({}),
-  }, judge);
-  await refuseEach(t, {
-    "another": options({ permission_mode: "x" }),
-    "another, null": options({ cwd: null }),
-    "another case": options({ Model: "m" }),
-    "prototype": JSON.parse(
-      '{"disable_execution_environment":true,' +
-        '"agent_options":{"__proto__":{}}}',
-    ),
-    "model of the wrong type": options({ model: 1 }),
-    "null model": options({ model: null }),
-    "prompt of the wrong type": options({ system_prompt: ["x"] }),
-    "null provider": options({ model_provider: null }),
   }, judge);
 });
 

@@ -1,18 +1,11 @@
 // The tables of `runtime_prepare`: each step with what it may and may not carry.
-import { assertEquals } from "@std/assert";
 import {
   MAX_CHUNK_BYTES,
   MAX_TRANSFER_BYTES,
 } from "../../src/protocol/limits.ts";
 import { decodeRuntimePrepare } from "../../src/protocol/runtime_prepare.ts";
 import { DIGEST, UUID_A, UUID_B } from "./fixtures.ts";
-import {
-  acceptEach,
-  inbound,
-  inboundText,
-  refuseEach,
-  valueOf,
-} from "./wire_rows.ts";
+import { acceptEach, inbound, refuseEach } from "./wire_rows.ts";
 
 const MIB = 1_048_576;
 const METADATA = { type: "inline", name: "example", description: "Example" };
@@ -45,12 +38,6 @@ const file = (path: string, size_bytes = 0) => ({
 const finalize = (...directories: string[]) => ({
   ...FINALIZE,
   sources: { directories },
-});
-const initialize = (initialization: object, members: object = {}) => ({
-  ...HEADER,
-  action: "initialize",
-  initialization,
-  ...members,
 });
 const chunk = (offset: number, bytes: number, members: object = {}) => ({
   step: "chunk",
@@ -195,83 +182,6 @@ Deno.test("finalize", async (t) => {
   }, decode);
 });
 
-Deno.test("initialize", async (t) => {
-  const setup = { action: "setup", command: "echo done" };
-  const variables = (count: number) =>
-    Object.fromEntries(names(count, "V").map((name) => [name, ""]));
-  await acceptEach(t, {
-    "configure": initialize({ action: "configure", env: { EXAMPLE: "value" } }),
-    "configure nothing": initialize({ action: "configure" }),
-    "configure 1,000": initialize({
-      action: "configure",
-      env: variables(1000),
-    }),
-    "configure with a line break": initialize({
-      action: "configure",
-      env: { A: "x\ny" },
-    }),
-    "npm": initialize({ action: "npm", packages: ["typescript"] }),
-    "python": initialize({ action: "python", packages: ["requests"] }),
-    "1,000 packages": initialize({ action: "npm", packages: names(1000, "p") }),
-    "setup": initialize(setup),
-    "setup of two lines": initialize({ action: "setup", command: "a\r\nb" }),
-    "setup in a folder": initialize({ ...setup, cwd: "/workspace/project" }),
-    "setup in the root": initialize({ ...setup, cwd: "/workspace" }),
-    "network enabled": initialize({ ...setup, network: "enabled" }),
-  }, decode);
-  await refuseEach(t, {
-    "plus file": initialize(setup, { file: { path: "/workspace/a" } }),
-    "plus size 1": initialize(setup, { size_bytes: 1 }),
-    "plus sha256": initialize(setup, { sha256: DIGEST }),
-    "plus data": initialize(setup, { data: "AA==" }),
-    "action exec": initialize({ action: "exec", command: "x" }),
-    "action system": initialize({ action: "system", packages: ["git"] }),
-    "no action": initialize({ command: "x" }),
-    "configure with packages": initialize({
-      action: "configure",
-      packages: ["a"],
-    }),
-    "configure with command": initialize({ action: "configure", command: "a" }),
-    "env name with =": initialize({ action: "configure", env: { "A=B": "" } }),
-    "empty env name": initialize({ action: "configure", env: { "": "" } }),
-    "env name with LF": initialize({ action: "configure", env: { "A\n": "" } }),
-    "env value with NUL": initialize({ action: "configure", env: { A: "\0" } }),
-    "env value that is no text": initialize({
-      action: "configure",
-      env: { A: 1 },
-    }),
-    "1,001 variables": initialize({
-      action: "configure",
-      env: variables(1001),
-    }),
-    "python option": initialize({ action: "python", packages: ["--help"] }),
-    "no package": initialize({ action: "npm", packages: [] }),
-    "packages absent": initialize({ action: "npm" }),
-    "empty package": initialize({ action: "npm", packages: [""] }),
-    "package with LF": initialize({ action: "npm", packages: ["a\n"] }),
-    "1,001 packages": initialize({ action: "npm", packages: names(1001, "p") }),
-    "npm with env": initialize({ action: "npm", packages: ["a"], env: {} }),
-    "cwd outside": initialize({ ...setup, cwd: "/environment" }),
-    "cwd with parent": initialize({ ...setup, cwd: "/workspace/../private" }),
-    "setup without command": initialize({ action: "setup" }),
-    "command with NUL": initialize({ action: "setup", command: "a\0" }),
-    "setup with empty env": initialize({ ...setup, env: {} }),
-    "setup with empty packages": initialize({ ...setup, packages: [] }),
-    "network disabled": initialize({ ...setup, network: "disabled" }),
-  }, decode);
-});
-
-Deno.test("a variable may have any name, also the prototype's", () => {
-  const text = `{"type":"runtime_prepare","id":"t","payload":{"step":"begin",` +
-    `"environment_id":"${UUID_A}","session_id":"${UUID_B}","action":` +
-    `"initialize","initialization":{"action":"configure","env":{"__proto__":"x"}}}}`;
-  const decoded = valueOf(decodeRuntimePrepare(inboundText(text)));
-  assertEquals(
-    JSON.stringify(decoded).includes('"env":{"__proto__":"x"}'),
-    true,
-  );
-});
-
 Deno.test("chunks and commits", async (t) => {
   const last = MAX_TRANSFER_BYTES - MAX_CHUNK_BYTES;
   await acceptEach(t, {
@@ -301,78 +211,4 @@ Deno.test("chunks and commits", async (t) => {
     "commit with sources": { step: "commit", sources: {} },
     "commit with file": { step: "commit", file: { path: "/workspace/a" } },
   }, decode);
-});
-
-Deno.test("bytes are padded base64, line breaks tolerated", async (t) => {
-  const bytes = (data: string) => ({ step: "chunk", data });
-  await acceptEach(
-    t,
-    {
-      "canonical": [bytes("aGVsbG8="), "hello"],
-      "line breaks": [bytes("aGVs\r\nbG8=\n"), "hello"],
-      "line break inside the padding": [bytes("aGVsbG8gIQ=\n="), "hello !"],
-      "unused bits": [bytes("aGVsbG9="), "hello"],
-    },
-    ([payload]) => decode(payload),
-    (value, [, expected]) => {
-      assertEquals("data" in value, true);
-      if ("data" in value) {
-        assertEquals(new TextDecoder().decode(value.data), expected);
-      }
-    },
-  );
-  await refuseEach(t, {
-    "no padding": bytes("aGVsbG8"),
-    "short padding": bytes("aGVsbA="),
-    "space": bytes("aGVs bG8="),
-    "tab": bytes("aGVs\tbG8="),
-    "four characters, one a space": bytes("aGV "),
-    "base64url": bytes("-_-_"),
-    "too much padding": bytes("aGVsbG8=="),
-    "padding inside": bytes("aG==bG8="),
-    "only padding": bytes("===="),
-    "only line breaks": bytes("\n\n\n\n"),
-    "not text": { step: "chunk", data: [1] },
-  }, decode);
-});
-
-Deno.test("a begin is held to the limit as it is written, too", () => {
-  const begin = (size: string, bytes: number) => {
-    const text = JSON.stringify({ ...SKILL, size_bytes: 0 })
-      .replace('"size_bytes":0', `"size_bytes":${size}`);
-    const padded = text.replace(
-      "Example",
-      "x".repeat(bytes - text.length + "Example".length),
-    );
-    return decodeRuntimePrepare(
-      inboundText(`{"type":"runtime_prepare","id":"t","payload":${padded}}`),
-    ).ok;
-  };
-  assertEquals(begin("10000000", MIB), true);
-  assertEquals(begin("1e7", MIB - 5), true);
-  // Received it fits; written out, the size takes five bytes more.
-  assertEquals(begin("1e7", MIB), false);
-});
-
-Deno.test("the payload limit is on its bytes as received", async (t) => {
-  const commit = (payload: string, rest = "") =>
-    decodeRuntimePrepare(
-      inboundText(`{${rest}"type":"runtime_prepare","payload":${payload}}`),
-    ).ok;
-  const filled = (bytes: number) =>
-    `{"step":"commit"${" ".repeat(bytes - '{"step":"commit"}'.length)}}`;
-  await t.step("1 MiB is taken", () => {
-    assertEquals(commit(filled(MIB)), true);
-  });
-  await t.step("1 MiB and a byte is not", () => {
-    assertEquals(commit(filled(MIB + 1)), false);
-  });
-  await t.step("a large envelope around it does not count", () => {
-    const rest = `"future":"${"é".repeat(MIB)}",`;
-    assertEquals(commit('{"step":"commit"}', rest), true);
-  });
-  await t.step("characters count as bytes", () => {
-    const text = `{"step":"commit","x":"${"é".repeat(MIB / 2)}"}`;
-    assertEquals(commit(text), false);
-  });
 });
