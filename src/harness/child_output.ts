@@ -62,9 +62,7 @@ export class ChildOutput {
 
   /** The messages, once. A reader that leaves early makes the rest be thrown away. */
   async *messages(): AsyncGenerator<unknown> {
-    if (this.#use !== "none") {
-      throw new TypeError("The messages of a process can be read once");
-    }
+    if (this.#use !== "none") return; // a close has thrown them away
     this.#use = "messages";
     let finished = false;
     try {
