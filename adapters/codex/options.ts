@@ -124,9 +124,10 @@ function environmentRefusal(
 
 /** Settings that only the start of the process can carry. None of them is a secret. */
 export function processArguments(
+  workingDirectory: string,
   catalogue: string | undefined,
 ): readonly string[] {
-  const settings: Readonly<Record<string, string | boolean | number>> = {
+  const settings: Readonly<Record<string, unknown>> = {
     // No network but the model provider, no update check, no login shell, no foreign hooks.
     "analytics.enabled": false,
     "check_for_update_on_startup": false,
@@ -142,11 +143,18 @@ export function processArguments(
     "features.instant_interrupt": false,
     "features.unbounded_connection_retries": false,
     "mcp_oauth_credentials_store": "file",
-    // Instructions come from the configuration, not from files of the workspace.
+    // Settings and instructions come from the configuration, not from files of the workspace: an
+    // untrusted project's are not read, and no directory above it is taken for its root.
     "project_doc_max_bytes": 0,
+    "project_root_markers": [],
     ...(catalogue === undefined ? {} : { model_catalog_json: catalogue }),
   };
+  const trust = `{${
+    JSON.stringify(workingDirectory)
+  }={trust_level="untrusted"}}`;
   return [
+    "-c",
+    `projects=${trust}`,
     ...Object.entries(settings).flatMap(([name, value]) => [
       "-c",
       `${name}=${JSON.stringify(value)}`,

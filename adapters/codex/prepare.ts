@@ -84,7 +84,7 @@ export async function prepareExecutor(
       program: context.program,
       arguments: [
         ...context.leadingArguments,
-        ...processArguments(catalogue),
+        ...processArguments(workingDirectory, catalogue),
       ],
       workingDirectory,
       environment: child,
