@@ -42,7 +42,10 @@ export async function readBinding(
   try {
     text = await Deno.readTextFile(path);
   } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return undefined;
+    if (
+      error instanceof Deno.errors.NotFound ||
+      error instanceof Deno.errors.NotADirectory
+    ) return undefined;
     throw mistake(path, "cannot be read", `check its owner: ls -l '${path}'`);
   }
   let document: unknown;

@@ -17,13 +17,12 @@ import {
   watchHarnesses,
 } from "./harness_discovery.ts";
 import type { DaemonIdentity } from "./identity.ts";
-import type { NativeChildren } from "./native_children.ts";
 import type { Outside } from "./outside.ts";
 import { type BoundParts, sessionParts, workCounts } from "./session_parts.ts";
 import type { Settings } from "./settings.ts";
 import { statusSnapshot } from "./status_snapshot.ts";
 import { StatusWriter } from "./status_writer.ts";
-import { listenForStops, type StopSignals } from "./stop_signals.ts";
+import type { StopSignals } from "./stop_signals.ts";
 import { watchStopRequests } from "./stop_request.ts";
 
 /** How often a stop that takes long is reported again, in milliseconds. */
@@ -37,7 +36,7 @@ export interface DaemonParts {
   readonly identity: DaemonIdentity;
   readonly credential: CredentialSource;
   readonly network: Network;
-  readonly children: NativeChildren;
+  readonly stops: StopSignals;
   readonly harnesses: readonly DiscoveredHarness[];
   readonly discovery: HarnessDiscoveryOptions;
   readonly bound?: BoundParts;
@@ -46,8 +45,6 @@ export interface DaemonParts {
   readonly orphans: readonly string[];
   /** Ends after the first heartbeat. */
   readonly once: boolean;
-  /** Ends the process at once; production passes `Deno.exit`. */
-  readonly exit: (code: number) => void;
   /** Tells the service manager that the daemon gets on. */
   readonly notify: () => void;
 }
@@ -71,17 +68,13 @@ export async function runDaemon(parts: DaemonParts): Promise<DaemonEnd> {
     registry,
     ...(parts.bound === undefined ? {} : { bound: parts.bound }),
   });
+  const { stops } = parts;
   let stoppingSince: number | undefined;
-  const stops = listenForStops({
-    log,
-    operatingSystem: outside.operatingSystem,
-    onFirst() {
-      stoppingSince = outside.clock.now();
-      log.info("stopping", { waitingFor: sessions.owned() });
-      status.changed();
-    },
-    onForced: (code) => force(code, parts),
-  });
+  const onStop = () => {
+    stoppingSince = outside.clock.now();
+    log.info("stopping", { waitingFor: sessions.owned() });
+    status.changed();
+  };
   const watchdog = startWatchdog({
     environment: outside.environment,
     clock: outside.clock,
@@ -137,6 +130,7 @@ export async function runDaemon(parts: DaemonParts): Promise<DaemonEnd> {
   ]);
   try {
     status.changed();
+    stops.stop.addEventListener("abort", onStop, { once: true });
     const exit = await loop.run();
     return unreachable === undefined
       ? exit
@@ -146,8 +140,8 @@ export async function runDaemon(parts: DaemonParts): Promise<DaemonEnd> {
     watch.stop();
     watchdog.stop();
     await background;
+    stops.stop.removeEventListener("abort", onStop);
     await status.close();
-    stops.forget();
   }
 }
 
@@ -160,28 +154,13 @@ function endOnce(
   if (stops.stop.aborted) return known;
   const { socket, lastRefusal, lastEnd } = loop.facts;
   if (socket?.lastHeartbeatWrittenAge !== undefined) {
-    stops.request("SIGTERM");
+    stops.finish();
     return undefined;
   }
   if (lastRefusal?.kind === "permanent") return undefined;
   const cause = lastRefusal?.description ?? lastEnd?.description;
-  if (cause !== undefined) stops.request("SIGTERM");
+  if (cause !== undefined) stops.finish();
   return cause;
-}
-
-/** The forced stop: kill, wait for reaping, name what stays unconfirmed, end. */
-async function force(code: number, parts: DaemonParts): Promise<void> {
-  const { children, exit, log, outside } = parts;
-  const names = children.names();
-  log.warn("killing_native_processes", { names });
-  const left = await children.killAll(outside.clock);
-  if (left.length > 0) log.error("end_unconfirmed", { names: left });
-  outside.stderr.write(
-    left.length > 0
-      ? `${PROGRAM}: forced stop; still unconfirmed: ${left.join(", ")}\n`
-      : `${PROGRAM}: forced stop; ${names.length} native processes ended\n`,
-  );
-  exit(code);
 }
 
 /** After the time that `stop` waits, says again and again what holds the stop up. */

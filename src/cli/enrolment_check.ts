@@ -18,12 +18,14 @@ export interface EnrolmentCheck {
   readonly credential: CredentialSource;
   readonly network: Network;
   readonly log: Log;
+  /** The first stop signal: ends the wait. */
+  readonly stop: AbortSignal;
 }
 
 /**
- * Asks until Core answers. A network that is down is waited for: a stop signal still ends the
- * process, because nothing native lives yet.
+ * Asks until Core answers; a network that is down is waited for.
  *
+ * @throws the reason of the stop when it comes first.
  * @throws {Mistake} when Core refuses or answers something else.
  */
 export async function confirmEnrolment(
@@ -36,14 +38,18 @@ export async function confirmEnrolment(
       environmentId: check.binding.environment_id,
       credential: await check.credential.read(),
       userAgent: `${PROGRAM}/${BUILD_VERSION}`,
-    }, { network: check.network, clock: outside.clock });
+    }, {
+      network: check.network,
+      clock: outside.clock,
+      signal: check.stop,
+    });
     if (outcome.kind === "enrolled") {
       return compare(check.binding, outcome.answer);
     }
     if (outcome.kind !== "transient") throw enrolMistake(outcome);
     const delay = backoffDelay(DEFAULT_BACKOFF, attempt);
     check.log.warn("enrol_retry", { attempt, delay, cause: outcome.cause });
-    await sleep(outside.clock, delay);
+    await sleep(outside.clock, delay, check.stop);
   }
 }
 

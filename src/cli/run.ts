@@ -4,8 +4,10 @@
  * files and network.
  */
 import { join } from "@std/path";
+import type { HarnessAdapter } from "../harness/contract.ts";
 import {
   type ProcessIdentity,
+  type ProcessTable,
   processTable,
 } from "../harness/process_table.ts";
 import { sweepOrphans } from "../harness/orphan_sweep.ts";
@@ -13,45 +15,42 @@ import { SpawnRecordFiles } from "../harness/spawn_records.ts";
 import { supervisedSpawn } from "../harness/supervised_child.ts";
 import type { Log } from "../platform/log.ts";
 import { openLog } from "../platform/log_sinks.ts";
-import { createRedactor, type Redactor } from "../platform/redaction.ts";
-import { readBinding } from "./binding_file.ts";
+import type { Redactor } from "../platform/redaction.ts";
 import { openBoundParts } from "./bound_parts.ts";
 import { BUILD_VERSION } from "./build.ts";
 import type { Invocation } from "./command.ts";
-import { openCredential } from "./credential_source.ts";
 import { type DaemonEnd, runDaemon } from "./daemon.ts";
 import { confirmEnrolment } from "./enrolment_check.ts";
+import { EXIT_CODES } from "./exit_codes.ts";
 import { exitCodeOf } from "./exit_of.ts";
+import { forceStop } from "./forced_stop.ts";
 import { discoverHarnesses } from "./harness_discovery.ts";
-import { decideIdentity } from "./identity.ts";
+import { ADAPTERS } from "./harnesses.ts";
 import { Mistake } from "./mistake.ts";
 import { watchChildren } from "./native_children.ts";
 import type { Outside } from "./outside.ts";
+import { type Preflight, preflight } from "./preflight.ts";
 import { notifySystemd } from "./service_notify.ts";
-import { resolveSettings, type Settings } from "./settings.ts";
+import type { Settings } from "./settings.ts";
 import { prepareStateDirectory, takeInstance } from "./state_directory.ts";
-import { openNetwork } from "./way_out.ts";
+import { listenForStops } from "./stop_signals.ts";
 
 /** Runs the daemon in the foreground. Resolves to its exit code. */
-export async function runCommand(
+export function runCommand(
   invocation: Invocation,
   outside: Outside,
 ): Promise<number> {
-  refuseRoot(invocation, outside);
-  if (outside.operatingSystem !== "windows") Deno.umask(0o077);
-  const settings = await resolveSettings(invocation, outside);
-  const redactor = createRedactor();
-  const credential = await openCredential(settings, outside, redactor);
-  const binding = await readBinding(settings.stateDirectory);
-  const identity = await decideIdentity({
-    settings,
-    credential: credential.first.credential,
-    ...(credential.first.path === "-"
-      ? {}
-      : { tokenFile: credential.first.path }),
-    ...(binding === undefined ? {} : { binding }),
-  }, outside);
-  const network = await openNetwork(settings);
+  return runWithAdapters(invocation, outside, ADAPTERS);
+}
+
+/** Runs the daemon with other Harnesses than the shipped ones, for tests. */
+export async function runWithAdapters(
+  invocation: Invocation,
+  outside: Outside,
+  adapters: readonly HarnessAdapter[],
+): Promise<number> {
+  const checked = await preflight(invocation, outside);
+  const { settings, identity } = checked;
   await prepareStateDirectory(settings.stateDirectory, outside);
   const lock = await takeInstance(
     settings.stateDirectory,
@@ -59,7 +58,34 @@ export async function runCommand(
     outside,
   );
   try {
-    const log = openDaemonLog(settings, redactor, outside);
+    return await operate(invocation, outside, adapters, checked);
+  } finally {
+    lock.release();
+  }
+}
+
+/** The daemon under its lock. */
+async function operate(
+  invocation: Invocation,
+  outside: Outside,
+  adapters: readonly HarnessAdapter[],
+  checked: Preflight,
+): Promise<number> {
+  const { settings, redactor, identity } = checked;
+  const log = openDaemonLog(settings, redactor, outside);
+  const processes = processTable(Deno.build.os);
+  const records = new SpawnRecordFiles(
+    join(settings.stateDirectory, "processes"),
+  );
+  const children = watchChildren(supervisedSpawn({ processes, records }));
+  // From here on a stop is graceful: discovery already starts native processes.
+  const stops = listenForStops({
+    log,
+    operatingSystem: outside.operatingSystem,
+    onForced: (code) =>
+      forceStop(code, { children, outside, log, exit: Deno.exit }),
+  });
+  try {
     log.info("starting", {
       version: BUILD_VERSION,
       core: identity.core.origin,
@@ -67,23 +93,19 @@ export async function runCommand(
       workspace: identity.bound?.root,
       system: outside.userId === 0 ? "root" : "user",
     });
+    const { binding } = checked;
     if (binding !== undefined) {
-      await confirmEnrolment(
-        { binding, identity, credential, network, log },
-        outside,
-      );
+      const stop = stops.stop;
+      await confirmEnrolment({ ...checked, binding, log, stop }, outside);
     }
-    const native = await prepareNative(settings, outside, log);
-    const discovery = {
-      settings,
-      outside,
-      log,
-      bound: identity.bound !== undefined,
-      spawn: native.children.spawn,
-    };
+    const { clock } = outside;
+    const swept = await sweepOrphans({ records, processes, clock, log });
+    const bound = identity.bound !== undefined;
+    const { spawn } = children;
+    const discovery = { adapters, settings, outside, log, bound, spawn };
     const harnesses = await discoverHarnesses(discovery);
     requireHarness(invocation, harnesses);
-    const bound = identity.bound === undefined
+    const boundParts = identity.bound === undefined
       ? undefined
       : await openBoundParts(identity.bound, settings, outside, log);
     const end = await runDaemon({
@@ -91,20 +113,26 @@ export async function runCommand(
       outside,
       log,
       identity,
-      credential,
-      network,
-      ...native,
+      credential: checked.credential,
+      network: checked.network,
+      stops,
       harnesses,
       discovery,
-      ...(bound === undefined ? {} : { bound }),
+      ...await ownProcess(processes),
+      ...(boundParts === undefined ? {} : { bound: boundParts }),
+      orphans: swept.unconfirmed.map((pid) => `process ${pid}`),
       once: invocation.options.has("once"),
-      exit: (code) => Deno.exit(code),
       notify: () => notifySystemd("WATCHDOG=1", outside, log),
     });
     log.info("ended", { reason: end.reason });
     return codeOf(end);
+  } catch (error) {
+    if (stops.stop.aborted && error === stops.stop.reason) {
+      return EXIT_CODES.ok.code; // stopped before anything native lived
+    }
+    throw error;
   } finally {
-    lock.release();
+    stops.forget();
   }
 }
 
@@ -115,17 +143,6 @@ function codeOf(end: DaemonEnd): number {
     rule: end.cause,
     fix: "see what is in the way with: agent-daemon doctor",
     exit: "unavailable",
-  });
-}
-
-/** Root could do anything; tools of a Harness would inherit it. */
-function refuseRoot(invocation: Invocation, outside: Outside): void {
-  if (outside.userId !== 0 || invocation.options.has("allow-root")) return;
-  throw new Mistake({
-    place: "user",
-    rule: "must not be root: tools run as the daemon's user",
-    fix: "run as an ordinary user, or give --allow-root",
-    exit: "usage",
   });
 }
 
@@ -162,26 +179,16 @@ function openDaemonLog(
   });
 }
 
-/** The native side: what an earlier daemon left is ended before anything new starts. */
-async function prepareNative(settings: Settings, outside: Outside, log: Log) {
-  const processes = processTable(Deno.build.os);
-  const records = new SpawnRecordFiles(
-    join(settings.stateDirectory, "processes"),
-  );
-  const swept = await sweepOrphans({
-    records,
-    processes,
-    clock: outside.clock,
-    log,
-  });
-  const own: ProcessIdentity | undefined = (await processes.list())
-    .find((entry) => entry.pid === Deno.pid);
+/** What tells this process from a later one with its pid. */
+async function ownProcess(processes: ProcessTable): Promise<{
+  readonly process?: ProcessIdentity;
+  readonly bootId: string;
+}> {
+  const own = (await processes.list()).find((each) => each.pid === Deno.pid);
   return {
-    children: watchChildren(supervisedSpawn({ processes, records })),
-    ...(own === undefined ? {} : {
-      process: { pid: own.pid, startTime: own.startTime },
-    }),
+    ...(own === undefined
+      ? {}
+      : { process: { pid: own.pid, startTime: own.startTime } }),
     bootId: await processes.bootId(),
-    orphans: swept.unconfirmed.map((pid) => `process ${pid}`),
   };
 }

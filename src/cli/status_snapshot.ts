@@ -97,6 +97,7 @@ function connectionOf(
 
 function waitingOf(parts: StatusParts): StatusDocument["waiting"] {
   const { facts, stopping, now } = parts;
+  if (facts.phase === "ended") return null;
   if (stopping) {
     return {
       reason: "stopping",

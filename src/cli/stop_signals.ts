@@ -15,9 +15,7 @@ export type StopSignalName = keyof typeof NUMBERS;
 export interface StopHandlers {
   readonly log: Log;
   readonly operatingSystem: OperatingSystem;
-  /** The first stop. Called once. */
-  readonly onFirst: (name: StopSignalName) => void;
-  /** Each later one, with the exit code that it asks for. */
+  /** Each stop after the first one, with the exit code that it asks for. */
   readonly onForced: (exitCode: number) => void;
 }
 
@@ -27,6 +25,8 @@ export interface StopSignals {
   readonly stop: AbortSignal;
   /** A stop that did not come as a signal; counts like one. */
   request(name: StopSignalName): void;
+  /** Ends the daemon gracefully without anyone having asked: its work is done. */
+  finish(): void;
   /** Stops listening. */
   forget(): void;
 }
@@ -37,7 +37,6 @@ export function listenForStops(handlers: StopHandlers): StopSignals {
   const receive = (name: StopSignalName) => {
     if (!controller.signal.aborted) {
       handlers.log.info("stop_requested", { signal: name });
-      handlers.onFirst(name);
       controller.abort(new Error(`stopped by ${name}`));
       return;
     }
@@ -57,6 +56,7 @@ export function listenForStops(handlers: StopHandlers): StopSignals {
   return {
     stop: controller.signal,
     request: receive,
+    finish: () => controller.abort(new Error("finished")),
     forget: () => listeners.forEach((remove) => remove()),
   };
 }
