@@ -101,6 +101,11 @@ export class BlackholeProxy implements AsyncDisposable {
     this.#swallow = true;
   }
 
+  /** Forwards again, for new connections and old ones. */
+  restore(): void {
+    this.#swallow = false;
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     for (const socket of this.#open) socket.destroy();
     await new Promise<void>((resolve) => this.#server.close(() => resolve()));
