@@ -60,3 +60,10 @@ export const OPERATION_GRACE_MS = 10 * SECOND;
 export const MAX_REMEMBERED_DECISIONS = 1_024;
 /** Age at which remembered decisions go first when the memory is full. */
 export const REMEMBERED_DECISION_MS = 60 * MINUTE;
+
+/** Reads that may be pending on one connection, from the wire. */
+export const MAX_READS = 4;
+/** A workspace read from admission to its answer; Core waits 17 s. */
+export const READ_BUDGET_MS = 12 * SECOND;
+/** A whole export, from the wire. */
+export const EXPORT_BUDGET_MS = 180 * SECOND;
