@@ -135,7 +135,10 @@ export class ScriptedTurn implements Turn {
     return call.result.promise;
   }
 
-  submitFunctionResult(result: FunctionResult, signal: AbortSignal) {
+  submitFunctionResult(
+    result: FunctionResult,
+    signal: AbortSignal,
+  ): Promise<void> {
     return this.#submit("function", result.call_id, result, signal);
   }
 
@@ -143,7 +146,7 @@ export class ScriptedTurn implements Turn {
     id: string,
     decision: PermissionDecision,
     signal: AbortSignal,
-  ) {
+  ): Promise<void> {
     return this.#submit("permission", id, decision, signal);
   }
 
@@ -151,7 +154,7 @@ export class ScriptedTurn implements Turn {
     id: string,
     decision: UserChoiceDecision,
     signal: AbortSignal,
-  ) {
+  ): Promise<void> {
     return this.#submit("user_choice", id, decision, signal);
   }
 

@@ -9,6 +9,7 @@ import {
   encodeEnvelope,
   type Envelope,
 } from "../../src/protocol/envelope.ts";
+import type { MessageInput } from "../../src/protocol/message_input.ts";
 import { createRouter, type Router } from "../../src/runtime/router.ts";
 import type { RouterOptions } from "../../src/runtime/router.ts";
 import { RecordingLog } from "../support/recording_log.ts";
@@ -109,7 +110,11 @@ export class World {
   }
 
   /** The payload of a start for the present handle of a request. */
-  startPayload(runId = "run", requestId = "prepare", text = "hello") {
+  startPayload(
+    runId = "run",
+    requestId = "prepare",
+    text = "hello",
+  ): Record<string, unknown> {
     const { executor_id, handle } = this.status(requestId);
     return { executor_id, handle, run_id: runId, input: input(text) };
   }
@@ -180,7 +185,7 @@ export function prepare(
 }
 
 /** One message with one text. */
-export function input(text = "hello") {
+export function input(text = "hello"): MessageInput {
   return [{ content: [{ type: "input_text", text }] }];
 }
 
