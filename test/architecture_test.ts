@@ -89,7 +89,7 @@ async function graphOf(entry: string): Promise<Module[]> {
   for (const module of info.modules) {
     if (!module.specifier.startsWith("file:")) continue;
     const path = relative(root, fromFileUrl(module.specifier));
-    if (path.startsWith("..") || path.startsWith("node_modules")) continue;
+    if (/^(\.\.|node_modules|types)\b/.test(path)) continue;
     const targets = (module.dependencies ?? []).flatMap((dependency) => [
       dependency.code?.specifier ?? dependency.specifier,
       ...(dependency.type ? [dependency.type.specifier] : []),
