@@ -21,7 +21,7 @@ export interface DeclaredField {
   readonly supported: "never" | readonly Condition[];
   /** The exact name of the test in `test/native/claude_code` that proves a yes. */
   readonly provenBy?: string;
-  /** Why a `never` is one. */
+  /** Why a `never` is one, or what else a yes rests on. */
   readonly reason?: string;
 }
 
@@ -101,12 +101,16 @@ export const CLAUDE_DECLARATION: Readonly<
   workspace_read_preparation: {
     supported: ["bound"],
     provenBy:
-      "claude workspace_read_preparation: reading the workspace starts no program",
+      "claude local_environment: a command and an edit take effect in the workspace",
+    reason:
+      "served by the Runtime's own workspace owner, whose tests prove the rest",
   },
   workspace_output_export: {
     supported: ["bound"],
     provenBy:
-      "claude workspace_output_export: what a command wrote can be exported",
+      "claude local_environment: a command and an edit take effect in the workspace",
+    reason:
+      "served by the Runtime's own workspace owner, whose tests prove the rest",
   },
   programmatic_tool_calling_disable: {
     supported: [],

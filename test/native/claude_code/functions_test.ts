@@ -12,6 +12,7 @@ import {
   ClaudeLab,
   lastUserText,
   never,
+  proves,
   run,
   start,
   toolNames,
@@ -58,7 +59,7 @@ function result(call_id: string, text: string, success = true) {
   };
 }
 
-Deno.test("claude function_tools: parallel calls are answered by their native ids", async () => {
+proves("function_tools", async () => {
   await using lab = await ClaudeLab.open({
     script: replies(twoCalls(), textReply("msg_2", "cold and warm")),
   });
@@ -187,7 +188,7 @@ Deno.test("claude function_tools: an empty result is a result", async () => {
   assertEquals(await turn.awaitSettlement(never), { reusable: true });
 });
 
-Deno.test("claude function_result_images: an image of a result reaches the model", async () => {
+proves("function_result_images", async () => {
   await using lab = await ClaudeLab.open({
     script: replies(
       toolReply("msg_1", { id: "toolu_a", name: CALL, input: {} }),
@@ -220,7 +221,7 @@ Deno.test("claude function_result_images: an image of a result reaches the model
   assert(before >= 0 && before < image && image < after, text);
 });
 
-Deno.test("claude tool_search: a deferred function is found by search and called", async () => {
+proves("tool_search", async () => {
   await using lab = await ClaudeLab.open({
     script: replies(
       toolReply("msg_1", {

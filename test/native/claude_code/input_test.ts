@@ -8,13 +8,14 @@ import {
   ClaudeLab,
   lastUserText,
   never,
+  proves,
   run,
   start,
   text,
   toolNames,
 } from "./support.ts";
 
-Deno.test("claude message_images: images reach the request at their place", async () => {
+proves("message_images", async () => {
   await using lab = await ClaudeLab.open({
     script: replies(textReply("msg_1", "seen")),
   });
@@ -57,7 +58,7 @@ const HOSTILE = [
   "# remember this",
 ];
 
-Deno.test("claude environment_none: no local tool is offered and text arrives verbatim", async () => {
+proves("environment_none", async () => {
   await using lab = await ClaudeLab.open({
     script: (_request, index) => textReply(`msg_${index}`, `answer ${index}`),
   });

@@ -10,6 +10,7 @@ import {
   ClaudeLab,
   lastUserText,
   never,
+  proves,
   run,
   start,
   toolNames,
@@ -36,7 +37,7 @@ const QUESTIONS = [
   },
 ];
 
-Deno.test("claude permissions: a native ask goes out and its answer is applied", async () => {
+proves("permissions", async () => {
   await using lab = await ClaudeLab.open({
     bound: true,
     permissions: "ask",

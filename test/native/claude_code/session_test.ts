@@ -1,9 +1,9 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { join } from "@std/path";
 import { replies, textReply } from "../../../src/loopback/messages_provider.ts";
-import { ClaudeLab, never, run, start } from "./support.ts";
+import { ClaudeLab, never, proves, run, start } from "./support.ts";
 
-Deno.test("claude resume: a recorded id continues its history in a new process", async () => {
+proves("resume", async () => {
   await using lab = await ClaudeLab.open({
     script: replies(textReply("msg_1", "blue"), textReply("msg_2", "still")),
   });
@@ -54,7 +54,7 @@ Deno.test("claude resume: an unknown or foreign id fails and starts nothing", as
   assertEquals(lab.provider.requests.length, 1);
 });
 
-Deno.test("claude native_session_recovery: a killed first Turn is found again by its Session", async () => {
+proves("native_session_recovery", async () => {
   await using lab = await ClaudeLab.open({
     script: (_request, index) =>
       index === 0 ? { type: "hang" } : textReply("msg_2", "recovered"),

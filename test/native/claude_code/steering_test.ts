@@ -6,7 +6,15 @@ import {
   textReply,
   toolReply,
 } from "../../../src/loopback/messages_provider.ts";
-import { ClaudeLab, lastUserText, never, run, start, text } from "./support.ts";
+import {
+  ClaudeLab,
+  lastUserText,
+  never,
+  proves,
+  run,
+  start,
+  text,
+} from "./support.ts";
 
 const WEATHER = {
   name: "get_weather",
@@ -14,7 +22,7 @@ const WEATHER = {
   parameters: { type: "object", properties: { city: { type: "string" } } },
 };
 
-Deno.test("claude steering: active input reaches a request of the same Turn", async () => {
+proves("steering", async () => {
   await using lab = await ClaudeLab.open({
     script: replies(
       toolReply("msg_1", {
@@ -82,7 +90,7 @@ Deno.test("claude steering: without a tool boundary the input runs before the Tu
   ]);
 });
 
-Deno.test("claude durable_input_receipts: written once, accepted by proof, else unknown", async () => {
+proves("durable_input_receipts", async () => {
   const hang = deferred();
   await using lab = await ClaudeLab.open({
     script: replies(

@@ -18,6 +18,8 @@ import { systemClock } from "../../../src/platform/clock.ts";
 import { systemIds } from "../../../src/platform/ids.ts";
 import type { MessageInput } from "../../../src/protocol/message_input.ts";
 import { claudeCodeAdapter } from "../../../adapters/claude_code/adapter.ts";
+import { CLAUDE_DECLARATION } from "../../../adapters/claude_code/declaration.ts";
+import type { CapabilityName } from "../../../src/protocol/capabilities.ts";
 import { CollectingSink } from "../../support/messages_sink.ts";
 import { ensureNativePrograms } from "../../support/native_programs.ts";
 import { RecordingLog } from "../../support/recording_log.ts";
@@ -165,6 +167,42 @@ export class ClaudeLab implements AsyncDisposable {
     }
     assert(!this.log.text.includes(KEY_CANARY));
   }
+}
+
+/**
+ * Registers the native test behind one or more claims of the declaration, under the name that the
+ * declaration gives it: without the claim, or with another name, there is no such test.
+ */
+export function proves(
+  fields: CapabilityName | readonly CapabilityName[],
+  body: () => Promise<void>,
+): void {
+  const list = typeof fields === "string" ? [fields] : fields;
+  const names = new Set(
+    list.map((field) => CLAUDE_DECLARATION[field].provenBy),
+  );
+  const [name] = names;
+  if (names.size !== 1 || name === undefined) {
+    throw new Error(`One test cannot prove ${list.join(", ")}`);
+  }
+  Deno.test(name, async () => {
+    for (const field of list) {
+      assert(CLAUDE_DECLARATION[field].supported !== "never", field);
+    }
+    await body();
+  });
+}
+
+/** Registers the native test that shows why a field is not claimed. */
+export function refutes(
+  field: CapabilityName,
+  name: string,
+  body: () => Promise<void>,
+): void {
+  Deno.test(`claude ${field}: ${name}`, async () => {
+    assertEquals(CLAUDE_DECLARATION[field].supported, "never");
+    await body();
+  });
 }
 
 /** Starts a Turn that must be accepted. */
