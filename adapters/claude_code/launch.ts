@@ -13,11 +13,27 @@ import type { NativeHome } from "./native_home.ts";
 import type { NativeSession } from "./native_session.ts";
 import type { ToolInventory } from "./tool_inventory.ts";
 
-/** Settings that no user or project file may override: no hooks, no attribution text. */
+/** Parts of the program that would add instructions and skills of their own. */
+const BUILT_IN_PLUGINS = [
+  "cc-plugin-agents-md@builtin",
+  "cc-plugin-plugin-authoring@builtin",
+  "cc-plugin-privacy@builtin",
+] as const;
+
+/** Settings that no user or project file may override: no hooks, no attribution, no plugins. */
 const SETTINGS = JSON.stringify({
   disableAllHooks: true,
   attribution: { commit: "", pr: "" },
+  enabledPlugins: Object.fromEntries(
+    BUILT_IN_PLUGINS.map((plugin) => [plugin, false]),
+  ),
 });
+
+/**
+ * A second guard: text is composed by the client and so no command anyway. The program counts
+ * skills among the commands and has none with this.
+ */
+const NO_COMMANDS = "--disable-slash-commands";
 
 const COMMON_ARGUMENTS = [
   "-p",
@@ -29,7 +45,6 @@ const COMMON_ARGUMENTS = [
   ...["--setting-sources", ""],
   "--strict-mcp-config",
   "--await-initialize",
-  "--disable-slash-commands",
   ...["--system-prompt-snapshot", "off"],
   ...["--settings", SETTINGS],
 ] as const;
@@ -37,6 +52,7 @@ const COMMON_ARGUMENTS = [
 /** The arguments of a process that only tells who it is. It leaves no Session behind. */
 export const PROBE_ARGUMENTS: readonly string[] = [
   ...COMMON_ARGUMENTS,
+  NO_COMMANDS,
   ...["--tools", "", "--no-session-persistence", "--restricted"],
 ];
 
@@ -67,6 +83,7 @@ export function launchArguments(launch: Launch): readonly string[] {
     ...(allowed.length > 0 ? ["--allowedTools", allowed.join(",")] : []),
     ...(closed.length > 0 ? ["--disallowedTools", closed.join(",")] : []),
     ...sessionArguments(launch.session),
+    ...(skillDirectories(configuration).length > 0 ? [] : [NO_COMMANDS]),
     // Without local tools nothing needs the socket by which other processes could send input.
     ...(configuration.environment.kind === "none" ? ["--restricted"] : []),
   ];
@@ -93,9 +110,7 @@ export function initializeRequest(
   const { configuration, inventory } = launch;
   const format = configuration.executionControls?.output_format;
   const servers = configuration.mcpServers ?? [];
-  const skills = configuration.environment.kind === "local"
-    ? configuration.environment.skillDirectories
-    : [];
+  const skills = skillDirectories(configuration);
   return {
     systemPrompt: configuration.systemPrompt
       ? [configuration.systemPrompt]
@@ -121,4 +136,12 @@ export function initializeRequest(
       }
       : {}),
   };
+}
+
+function skillDirectories(
+  configuration: PreparedConfiguration,
+): readonly string[] {
+  return configuration.environment.kind === "local"
+    ? configuration.environment.skillDirectories
+    : [];
 }
