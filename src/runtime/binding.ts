@@ -4,13 +4,25 @@ import type { McpBinding, PreparedEnvironment } from "../harness/contract.ts";
 import type { LocalEnvironment } from "../protocol/configuration.ts";
 import type { ReadOnlyResource } from "./admission.ts";
 
-/** A local Environment as it is now: resolved at once, without waiting. */
-export interface ResolvedEnvironment {
+/** What was installed for an accepted Environment. */
+export interface InstalledEnvironment {
   readonly environment: Extract<PreparedEnvironment, { kind: "local" }>;
   /** Installed MCP servers, origin `environment`. Hold secrets. */
   readonly mcpServers: readonly McpBinding[];
-  /** Changes whenever any of the above does; part of the Executor's fingerprint. */
+}
+
+/** A descriptor that was accepted at once; what was installed for it is gathered later. */
+export interface AcceptedEnvironment {
+  /** The bound directory, as an adapter judges it before anything was gathered. */
+  readonly workspaceRoot: string;
+  /** Changes whenever another Executor is needed; part of the Executor's fingerprint. */
   readonly fingerprint: string;
+  /**
+   * Verifies the workspace and gathers what was installed, right before a native preparation.
+   *
+   * @throws when it is not usable: the preparation fails, nothing native was started.
+   */
+  prepare(signal: AbortSignal): Promise<InstalledEnvironment>;
 }
 
 /** Why a descriptor is refused. */
@@ -19,21 +31,20 @@ export type BindingRefusal =
   | "unsupported_configuration"
   | "resource_unavailable";
 
+/** The judgement of a descriptor. */
+export type BindingJudgement =
+  | { readonly ok: true; readonly value: AcceptedEnvironment }
+  | { readonly ok: false; readonly code: BindingRefusal };
+
 /** The one workspace of this daemon. */
 export interface WorkspaceBinding {
-  /** Judges a descriptor of a request and resolves it. Pure, no waiting. */
-  resolve(
+  /** Judges the descriptor of an execution. Pure, no waiting. */
+  resolve(environment: LocalEnvironment, sessionId: string): BindingJudgement;
+  /** Judges the descriptor of the read-only profile. Pure, no waiting. */
+  refuseReadOnly(
     environment: LocalEnvironment,
-    sessionId: string,
-  ):
-    | { readonly ok: true; readonly value: ResolvedEnvironment }
-    | { readonly ok: false; readonly code: BindingRefusal };
-  /**
-   * Verifies the workspace right before a native preparation.
-   *
-   * @throws when it is not usable: the preparation fails, nothing native was started.
-   */
-  prepare(signal: AbortSignal): Promise<void>;
+    stateKey: string,
+  ): BindingRefusal | undefined;
   /**
    * Opens local read access. `resource` beside an error must be closed by the receiver.
    * Returns instead of throwing, because both can be true at once.

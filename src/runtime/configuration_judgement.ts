@@ -17,7 +17,11 @@ import type {
   PrepareErrorCode,
 } from "../protocol/execution.ts";
 import { isBlank } from "../protocol/text.ts";
-import type { ResolvedEnvironment, WorkspaceBinding } from "./binding.ts";
+import type {
+  AcceptedEnvironment,
+  BindingJudgement,
+  WorkspaceBinding,
+} from "./binding.ts";
 import { executorFingerprint } from "./fingerprint.ts";
 
 /** The Harness kinds, as the router asks for them. Satisfied by the registry. */
@@ -29,11 +33,23 @@ export interface HarnessKinds {
 export interface JudgedConfiguration {
   readonly harness: DiscoveredHarness;
   readonly factory: ExecutorFactory;
+  /** As far as the request tells; see {@linkcode JudgedConfiguration.complete}. */
   readonly prepared: PreparedConfiguration;
+  /**
+   * Adds what was installed for a local Environment.
+   *
+   * @throws when the Environment is not usable or does not fit the request.
+   */
+  readonly complete: CompleteConfiguration;
   /** Empty without an Environment. */
   readonly environmentId: string;
   readonly fingerprint: string;
 }
+
+/** Makes the configuration that the native preparation gets. */
+export type CompleteConfiguration = (
+  signal: AbortSignal,
+) => Promise<PreparedConfiguration>;
 
 /** The judgement. `reason` is for the local log and echoes nothing. */
 export type Judgement =
@@ -83,8 +99,8 @@ export function judgeConfiguration(
     return refuse("invalid_configuration", "this daemon is not bound");
   }
   const environment = resolved?.value;
-  const servers = effectiveServers(configuration, environment);
-  if (servers === "ambiguous") {
+  const servers = configuration.mcp_http_servers?.map(declaredServer);
+  if (servers !== undefined && !haveOwnLabels(servers)) {
     return refuse("unsupported_configuration", "two MCP servers share a label");
   }
   const prepared = translate(request, support.value, environment, servers);
@@ -98,6 +114,7 @@ export function judgeConfiguration(
       harness,
       factory,
       prepared,
+      complete: (signal) => complete(prepared, factory, environment, signal),
       environmentId: configuration.local_environment?.id ?? "",
       fingerprint: executorFingerprint(
         configuration,
@@ -121,22 +138,40 @@ function namesItsSession({ session_id, configuration }: ExecutionPrepare) {
 function resolveEnvironment(
   { session_id, configuration }: ExecutionPrepare,
   binding: WorkspaceBinding | undefined,
-): ReturnType<WorkspaceBinding["resolve"]> | undefined {
+): BindingJudgement | undefined {
   const { local_environment: local } = configuration;
   if (local === undefined || binding === undefined) return undefined;
   return binding.resolve(local, session_id);
 }
 
-/** Declared and installed servers together. Labels are identities: two equal ones are refused. */
-function effectiveServers(
-  { mcp_http_servers: declared }: Configuration,
-  environment: ResolvedEnvironment | undefined,
-): readonly McpBinding[] | undefined | "ambiguous" {
-  const installed = environment?.mcpServers ?? [];
-  if (declared === undefined && installed.length === 0) return undefined;
-  const all = [...(declared ?? []).map(declaredServer), ...installed];
-  const labels = new Set(all.map(({ label }) => label));
-  return labels.size === all.length ? all : "ambiguous";
+async function complete(
+  prepared: PreparedConfiguration,
+  factory: ExecutorFactory,
+  accepted: AcceptedEnvironment | undefined,
+  signal: AbortSignal,
+): Promise<PreparedConfiguration> {
+  if (accepted === undefined) return prepared;
+  const { environment, mcpServers: installed } = await accepted.prepare(signal);
+  const declared = prepared.mcpServers;
+  const servers = declared === undefined && installed.length === 0
+    ? undefined
+    : [...(declared ?? []), ...installed];
+  if (servers !== undefined && !haveOwnLabels(servers)) {
+    throw new Error("an installed MCP server has the label of another");
+  }
+  const whole: PreparedConfiguration = {
+    ...prepared,
+    environment,
+    ...(servers === undefined ? {} : { mcpServers: servers }),
+  };
+  const refusal = factory.checkConfiguration(whole);
+  if (refusal !== undefined) throw new Error(refusal.reason);
+  return whole;
+}
+
+/** Labels are identities: two equal ones are refused. */
+function haveOwnLabels(servers: readonly McpBinding[]): boolean {
+  return new Set(servers.map(({ label }) => label)).size === servers.length;
 }
 
 function declaredServer(server: McpHttpServer): McpBinding {
@@ -156,7 +191,7 @@ function declaredServer(server: McpHttpServer): McpBinding {
 function translate(
   { session_id, configuration }: ExecutionPrepare,
   options: AgentOptions,
-  environment: ResolvedEnvironment | undefined,
+  accepted: AcceptedEnvironment | undefined,
   mcpServers: readonly McpBinding[] | undefined,
 ): PreparedConfiguration {
   const {
@@ -184,6 +219,11 @@ function translate(
     functionTools: configuration.function_tools ?? [],
     toolSearch: configuration.tool_search === true,
     ...(mcpServers === undefined ? {} : { mcpServers }),
-    environment: environment?.environment ?? { kind: "none" },
+    environment: accepted === undefined ? { kind: "none" } : {
+      kind: "local",
+      workspaceRoot: accepted.workspaceRoot,
+      toolEnvironment: {},
+      skillDirectories: [],
+    },
   };
 }

@@ -8,6 +8,7 @@ import type {
 import type { Timer } from "../platform/clock.ts";
 import type { CapabilityDeclaration } from "../protocol/capabilities.ts";
 import type { Admission } from "./admission.ts";
+import type { CompleteConfiguration } from "./configuration_judgement.ts";
 import type { Run } from "./run.ts";
 
 /** Why an Executor is closed; a stable word of the log. */
@@ -34,6 +35,8 @@ export interface ExecutorIdentity {
   /** Frozen at admission: later heartbeats add nothing. */
   readonly declaration: CapabilityDeclaration;
   readonly configuration: PreparedConfiguration;
+  /** Makes the configuration that the native preparation gets. */
+  readonly complete: CompleteConfiguration;
   readonly factory: ExecutorFactory;
 }
 

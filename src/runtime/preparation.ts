@@ -170,6 +170,7 @@ export class Preparations {
       fingerprint: judged.fingerprint,
       declaration: judged.harness.declaration,
       configuration: judged.prepared,
+      complete: judged.complete,
       factory: judged.factory,
     });
     const admission = this.#grant(executor, { ...origin, reused: false });
@@ -253,15 +254,13 @@ export class Preparations {
   async #prepareNative(
     executor: ExecutorRecord,
   ): Promise<{ readonly executor?: Executor; readonly complete?: boolean }> {
-    const { scope, binding } = this.#parts;
-    const { configuration, factory, kind } = executor.identity;
+    const { scope } = this.#parts;
+    const { complete, factory, kind } = executor.identity;
     const { signal } = executor.owner;
     const began = scope.clock.monotonic();
     try {
-      if (configuration.environment.kind === "local") {
-        await binding?.prepare(signal);
-        if (signal.aborted) return {};
-      }
+      const configuration = await complete(signal);
+      if (signal.aborted) return {};
       const native = await factory.prepare(configuration, signal);
       scope.log.info("executor prepared", {
         executor: executor.id,

@@ -141,8 +141,7 @@ export class ReadOnlyPreparations {
     if (local === undefined || local.id === "" || binding === undefined) {
       return "invalid_configuration";
     }
-    const resolved = binding.resolve(local, "");
-    return resolved.ok ? undefined : resolved.code;
+    return binding.refuseReadOnly(local, configuration.agent_state_key ?? "");
   }
 
   async #open(admission: Admission, target: ReadOnlyTarget): Promise<void> {
