@@ -3,6 +3,7 @@
  * Turn with both receipts, a cancellation with its outcome. Needs no account: the model is a
  * provider on loopback. `deno task demo [codex|claude]`; installs the Harness from npm when absent.
  */
+import { fromFileUrl } from "@std/path";
 import { codexAdapter } from "../adapters/codex/mod.ts";
 import { claudeCodeAdapter } from "../adapters/claude_code/adapter.ts";
 import { DemoProvider } from "../src/cli/demo_provider.ts";
@@ -206,10 +207,10 @@ async function main(name: string | undefined): Promise<number> {
     outside.stderr.write("demo: name codex or claude\n");
     return 64;
   }
-  const stateDirectory = await Deno.makeTempDir({
-    dir: outside.workingDirectory,
-    prefix: ".demo-",
-  });
+  // Beside the installed programs: an ignored folder, and not the system's temporary one.
+  const folder = fromFileUrl(new URL("../.harness", import.meta.url));
+  await Deno.mkdir(folder, { recursive: true });
+  const stateDirectory = await Deno.makeTempDir({ dir: folder });
   try {
     const programs = await ensureNativePrograms();
     const program = programs[adapter === codexAdapter ? "codex" : "claude"];

@@ -3,6 +3,10 @@ import type { CommandHandler } from "./command.ts";
 
 const handlers: Readonly<Record<string, () => Promise<CommandHandler>>> = {
   "run": async () => (await import("./run.ts")).runCommand,
+  "try": async () => (await import("./try.ts")).tryCommand,
+  "selftest": async () => (await import("./selftest.ts")).selftestCommand,
+  "stop": async () => (await import("./stop.ts")).stopCommand,
+  "status": async () => (await import("./status.ts")).statusCommand,
   "version": async () => (await import("./version.ts")).versionCommand,
   "help": async () => (await import("./help_command.ts")).helpCommand,
 };

@@ -7,15 +7,18 @@ import type { HarnessAdapter } from "../harness/contract.ts";
 import { sessionConfiguration } from "../loopback/admission_rules.ts";
 import type { TraceLine } from "../loopback/frame_trace.ts";
 import type { ObservedRun } from "../loopback/observed_run.ts";
+import type { Preparation } from "../loopback/preparation.ts";
 import type { RunEvent } from "../loopback/run_events.ts";
 import { silentLog } from "../platform/log.ts";
 import { openLog } from "../platform/log_sinks.ts";
 import { createRedactor, escapeControls } from "../platform/redaction.ts";
+import { openBoundParts } from "./bound_parts.ts";
 import { PROGRAM } from "./build.ts";
 import type { Invocation } from "./command.ts";
 import { DemoProvider } from "./demo_provider.ts";
 import { EXIT_CODES } from "./exit_codes.ts";
 import { ADAPTERS } from "./harnesses.ts";
+import type { BoundWorkspace } from "./identity.ts";
 import {
   HarnessUnavailable,
   type LoopbackRig,
@@ -23,9 +26,11 @@ import {
 } from "./loopback_rig.ts";
 import { Mistake } from "./mistake.ts";
 import type { Outside } from "./outside.ts";
+import type { BoundParts } from "./session_parts.ts";
 import { resolveSettings, type Settings } from "./settings.ts";
 import { listenForStops } from "./stop_signals.ts";
 import { describeOutcome, describeRefusal } from "./turn_report.ts";
+import { checkWorkspace } from "./workspace_choice.ts";
 
 /** What `try` was asked for. */
 export interface TryOptions {
@@ -36,8 +41,16 @@ export interface TryOptions {
   readonly demo: boolean;
   readonly trace: boolean;
   readonly model?: string;
+  /** Absent: the Turn has no Environment. */
+  readonly workspace?: TryWorkspace;
   /** An existing 0700 directory; a folder inside it is made and removed. */
   readonly stateDirectory: string;
+}
+
+/** A workspace that is bound for one Turn. */
+export interface TryWorkspace {
+  readonly bound: BoundWorkspace;
+  readonly parts: BoundParts;
 }
 
 /** The command. */
@@ -57,7 +70,7 @@ export async function tryCommand(
       exit: "configuration",
     });
   }
-  refuseWorkspace(settings);
+  const workspace = await bindWorkspace(settings, outside);
   const program = kind === "codex"
     ? settings.values.codexProgram
     : settings.values.claudeProgram;
@@ -69,18 +82,35 @@ export async function tryCommand(
     demo: options.has("demo"),
     trace: options.has("trace"),
     ...(model === undefined ? {} : { model }),
+    ...(workspace === undefined ? {} : { workspace }),
     stateDirectory: settings.stateDirectory,
   }, outside);
 }
 
-/** A Turn of `try` has no Environment; a workspace that it would not use is not accepted. */
-function refuseWorkspace(settings: Settings): void {
-  if (settings.origins.workspace !== "flag") return;
+/** Binds the workspace of `--workspace` for the life of this Turn. */
+async function bindWorkspace(
+  settings: Settings,
+  outside: Outside,
+): Promise<TryWorkspace | undefined> {
+  const { workspace } = settings.values;
+  if (workspace === undefined) return undefined;
+  const root = await checkWorkspace(
+    workspace,
+    { own: [settings.stateDirectory, settings.directories.configuration] },
+    outside,
+  );
+  const bound: BoundWorkspace = {
+    environmentId: outside.ids.uuid(),
+    sessionId: outside.ids.uuid(),
+    root,
+  };
+  const parts = await openBoundParts(bound, settings, outside, silentLog);
+  if (parts) return { bound, parts };
   throw new Mistake({
     place: "--workspace",
-    rule: "is not served by try, whose Turn has no Environment",
-    fix: "leave it out",
-    exit: "usage",
+    rule: "cannot be served by this build",
+    fix: "leave it out: the Turn then has no Environment",
+    exit: "configuration",
   });
 }
 
@@ -148,6 +178,7 @@ async function open(
       outside,
       log,
       stateDirectory: folder,
+      ...(options.workspace ? { bound: options.workspace.parts } : {}),
       ...(options.trace
         ? { trace: (line: TraceLine) => outside.stderr.write(traced(line)) }
         : {}),
@@ -169,34 +200,27 @@ async function turn(
   outside: Outside,
   provider: DemoProvider | undefined,
 ): Promise<number> {
-  const { session, declaration } = rig;
-  const sessionId = outside.ids.uuid();
-  const agentOptions = provider?.agentOptions(options.model) ??
-    (options.model === undefined ? undefined : { model: options.model });
-  const preparation = session.prepare({
-    sessionId,
-    configuration: sessionConfiguration({
-      agentKind: options.adapter.kind,
-      sessionId,
-      ...(agentOptions ? { agentOptions } : {}),
-    }, declaration),
-  });
-  const ready = await preparation.ready;
-  if (ready.kind !== "ready") {
-    outside.stderr.write(`${PROGRAM}: ${describeRefusal(ready)}\n`);
-    return EXIT_CODES.negative.code;
-  }
-  const run = session.start(preparation, {
-    input: [{ content: [{ type: "input_text", text: options.prompt }] }],
-  });
   const stops = listenForStops({
     log: silentLog,
     operatingSystem: outside.operatingSystem,
-    onFirst: () => void session.cancel(run.runId),
     onForced: (code) =>
       void rig.children.killAll(outside.clock).then(() => Deno.exit(code)),
   });
   try {
+    const preparation = prepare(rig, options, outside, provider);
+    const ready = await preparation.ready;
+    if (ready.kind !== "ready") {
+      outside.stderr.write(`${PROGRAM}: ${describeRefusal(ready)}\n`);
+      return EXIT_CODES.negative.code;
+    }
+    if (stops.stop.aborted) return EXIT_CODES.negative.code;
+    const run = rig.session.start(preparation, {
+      input: [{ content: [{ type: "input_text", text: options.prompt }] }],
+    });
+    stops.stop.addEventListener("abort", () => {
+      // The receipt owns the outcome from here on; the wait below reads it.
+      void rig.session.cancel(run.runId);
+    });
     await show(run, outside);
     const outcome = await run.outcome;
     outside.stderr.write(`${PROGRAM}: ${describeOutcome(outcome)}\n`);
@@ -206,6 +230,32 @@ async function turn(
   } finally {
     stops.forget();
   }
+}
+
+function prepare(
+  { session, declaration }: LoopbackRig,
+  options: TryOptions,
+  outside: Outside,
+  provider: DemoProvider | undefined,
+): Preparation {
+  const bound = options.workspace?.bound;
+  const sessionId = bound?.sessionId ?? outside.ids.uuid();
+  const agentOptions = provider?.agentOptions(options.model) ??
+    (options.model === undefined ? undefined : { model: options.model });
+  const localEnvironment = bound && {
+    id: bound.environmentId,
+    workspace_directory: bound.root,
+    capability_sources: null,
+  };
+  return session.prepare({
+    sessionId,
+    configuration: sessionConfiguration({
+      agentKind: options.adapter.kind,
+      sessionId,
+      ...(agentOptions ? { agentOptions } : {}),
+      ...(localEnvironment ? { localEnvironment } : {}),
+    }, declaration),
+  });
 }
 
 /** Streams the answer. A lost observation ends it; the outcome says so. */
