@@ -89,11 +89,12 @@ function providerVariables(
 ): Readonly<Record<string, string>> {
   const provider = configuration.modelProvider;
   if (provider) {
-    const limit = provider.max_output_tokens;
+    const { context_window: window, max_output_tokens: limit } = provider;
     return {
       ANTHROPIC_BASE_URL: provider.base_url,
       ANTHROPIC_AUTH_TOKEN: provider.api_key,
       ...(limit ? { CLAUDE_CODE_MAX_OUTPUT_TOKENS: String(limit) } : {}),
+      ...(window ? windowVariables(window) : {}),
     };
   }
   return Object.fromEntries(
@@ -102,6 +103,16 @@ function providerVariables(
       return value === undefined ? [] : [[name, value]];
     }),
   );
+}
+
+/** The first holds for a model that the program does not know, the second for one that it does. */
+function windowVariables(
+  tokens: number,
+): Readonly<Record<string, string>> {
+  return {
+    CLAUDE_CODE_MAX_CONTEXT_TOKENS: String(tokens),
+    CLAUDE_CODE_AUTO_COMPACT_WINDOW: String(tokens),
+  };
 }
 
 /** What must not appear in a log or report of this launch. */

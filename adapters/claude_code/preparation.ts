@@ -11,6 +11,7 @@ import {
 import type { CloseGrace } from "../../src/harness/child.ts";
 import { abortable } from "./abortable.ts";
 import { checkClaudeConfiguration } from "./configuration.ts";
+import { verifyContext } from "./context_report.ts";
 import type { FoundProgram } from "./discovery.ts";
 import { ClaudeExecutor } from "./executor.ts";
 import { initializeRequest, type Launch, launchArguments } from "./launch.ts";
@@ -22,7 +23,7 @@ import {
   removeTemporary,
 } from "./native_home.ts";
 import { chooseSession } from "./native_session.ts";
-import { toolInventory, verifyContext } from "./tool_inventory.ts";
+import { toolInventory } from "./tool_inventory.ts";
 
 /** What all preparations of one discovered program share. */
 export interface Preparer {
@@ -183,6 +184,5 @@ async function verify(
     { detail: "summary" },
     CONTROL_MILLISECONDS,
   );
-  const { output_format } = launch.configuration.executionControls ?? {};
-  verifyContext(launch.inventory, output_format !== undefined, report);
+  verifyContext(launch.inventory, launch.configuration, report);
 }

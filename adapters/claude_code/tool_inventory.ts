@@ -2,7 +2,6 @@
  * Owns which tools one Executor offers to the model, and the check that the program offers exactly
  * those. A tool list that is passed on is a wish; the program's own list is the fact.
  */
-import * as z from "zod";
 import type { PreparedConfiguration } from "../../src/harness/contract.ts";
 import { ASKING_TOOL } from "./interactions.ts";
 import { FUNCTION_SERVER, nativeToolName } from "./kind.ts";
@@ -87,40 +86,5 @@ export function verifyTools(
   );
   if (!declared || new Set(servers).size !== servers.length) {
     throw new ToolMismatch("An MCP server is present that was not configured");
-  }
-}
-
-const contextUsage = z.object({
-  categories: z.array(z.object({ id: z.string().optional() })),
-});
-
-/** Rows of the context report that stand for tools of the program itself. */
-const SYSTEM_TOOLS: ReadonlySet<string> = new Set([
-  "system_tools",
-  "system_tools_deferred",
-]);
-
-/**
- * Judges the program's own account of its context, available before any input: without configured
- * built-in tools it must hold none, with some it must hold some.
- *
- * @throws {ToolMismatch}
- */
-export function verifyContext(
-  inventory: ToolInventory,
-  structured: boolean,
-  report: unknown,
-): void {
-  const read = contextUsage.safeParse(report);
-  if (!read.success) throw new ToolMismatch("The tools cannot be verified");
-  const present = read.data.categories.some(({ id }) =>
-    id !== undefined && SYSTEM_TOOLS.has(id)
-  );
-  const wanted = inventory.builtIn.length > 0 || structured;
-  if (present && !wanted) {
-    throw new ToolMismatch("The program has tools of its own");
-  }
-  if (!present && inventory.builtIn.length > 0) {
-    throw new ToolMismatch("The program lacks its tools");
   }
 }

@@ -1,4 +1,4 @@
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertRejects } from "@std/assert";
 import { join } from "@std/path";
 import type { PreparedConfiguration } from "../../../src/harness/contract.ts";
 import {
@@ -8,6 +8,7 @@ import {
 } from "../../../src/loopback/messages_provider.ts";
 import {
   ClaudeLab,
+  KEY_CANARY,
   lastUserText,
   never,
   proves,
@@ -255,4 +256,32 @@ proves("tool_observations", async () => {
     ],
   );
   assertEquals(observed[1]?.observation?.output, "out");
+});
+
+Deno.test("claude provider: its limits are kept or the preparation fails", async () => {
+  await using lab = await ClaudeLab.open({
+    script: () => textReply("msg_1", "fine"),
+  });
+  const provider = (context_window: number) => ({
+    protocol: "anthropic" as const,
+    base_url: lab.provider.baseUrl,
+    api_key: KEY_CANARY,
+    context_window,
+    max_output_tokens: 1234,
+  });
+  const executor = await lab.prepare(lab.configuration({
+    model: "some-other-model",
+    modelProvider: provider(50_000),
+  }));
+  await run(executor, "hello");
+  assertEquals(lab.provider.requests[0]?.body?.["max_tokens"], 1234);
+  assertEquals(
+    lab.provider.requests[0]?.headers["authorization"],
+    `Bearer ${KEY_CANARY}`,
+  );
+  await assertRejects(
+    () => lab.prepare(lab.configuration({ modelProvider: provider(50_000) })),
+    Error,
+    "context window",
+  );
 });
