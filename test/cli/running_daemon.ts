@@ -23,6 +23,8 @@ export interface RunningDaemon {
     fits?: (line: LogLine) => boolean,
   ): Promise<LogLine>;
   signal(name: Deno.Signal): void;
+  /** Kills it if a failed test left it. */
+  end(): void;
   /** The exit code, or -1 with `signal` when a signal ended it. */
   readonly ended: Promise<{
     readonly code: number;
@@ -67,6 +69,7 @@ export function startDaemon(
     stdout: "piped",
     stderr: "piped",
   }).spawn();
+  let done = false;
   const lines = new LineLog();
   const read = lines.read(child.stderr);
   const stdout = new Response(child.stdout).text();
@@ -75,8 +78,12 @@ export function startDaemon(
     errorText: () => lines.text,
     logged: (event, fits) => lines.find(event, fits),
     signal: (name) => child.kill(name),
+    end: () => {
+      if (!done) child.kill("SIGKILL");
+    },
     ended: (async () => {
       const status = await child.status;
+      done = true;
       await read;
       return {
         code: status.signal === null ? status.code : -1,
