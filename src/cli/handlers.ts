@@ -7,6 +7,17 @@ const handlers: Readonly<Record<string, () => Promise<CommandHandler>>> = {
   "selftest": async () => (await import("./selftest.ts")).selftestCommand,
   "stop": async () => (await import("./stop.ts")).stopCommand,
   "status": async () => (await import("./status.ts")).statusCommand,
+  "enroll": async () => (await import("./enroll.ts")).enrollCommand,
+  "logs": async () => (await import("./logs.ts")).logsCommand,
+  "config show": async () => (await import("./config.ts")).configShowCommand,
+  "config path": async () => (await import("./config.ts")).configPathCommand,
+  "config validate": async () =>
+    (await import("./config.ts")).configValidateCommand,
+  "harness list": async () =>
+    (await import("./harness_list.ts")).harnessListCommand,
+  "completions": async () =>
+    (await import("./completions.ts")).completionsCommand,
+  "man": async () => (await import("./manual.ts")).manualCommand,
   "version": async () => (await import("./version.ts")).versionCommand,
   "help": async () => (await import("./help_command.ts")).helpCommand,
 };
