@@ -9,6 +9,7 @@ import {
 import { WriteNotStarted } from "../../src/harness/child.ts";
 import { type Clock, deadlineSignal } from "../../src/platform/clock.ts";
 import type { Ids } from "../../src/platform/ids.ts";
+import { asError } from "./as_error.ts";
 import { abortable } from "./abortable.ts";
 import { checkClaudeInput, userLine } from "./input.ts";
 import type { InputLedger } from "./input_ledger.ts";
@@ -97,7 +98,7 @@ export class ActiveInputs {
         throw new SteeringRefused("inactive", "The program takes no input");
       }
       this.host.invalidate(
-        error instanceof Error ? error : new Error(String(error)),
+        asError(error),
       );
       throw error;
     } finally {

@@ -5,6 +5,7 @@ import {
   locateProgram,
   type ProgramLocation,
 } from "../../src/harness/discovery.ts";
+import { asError } from "./as_error.ts";
 import { ControlChannel } from "./control_channel.ts";
 import { PROBE_ARGUMENTS } from "./launch.ts";
 import { baseEnvironment } from "./launch_environment.ts";
@@ -117,6 +118,6 @@ async function readAnswers(
     }
     control.end(new Error("The program ended"));
   } catch (error) {
-    control.end(error instanceof Error ? error : new Error(String(error)));
+    control.end(asError(error));
   }
 }

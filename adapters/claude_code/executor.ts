@@ -13,6 +13,7 @@ import { deferred } from "../../src/platform/deferred.ts";
 import type { Ids } from "../../src/platform/ids.ts";
 import type { Log } from "../../src/platform/log.ts";
 import type { FunctionTool } from "../../src/protocol/configuration.ts";
+import { asError } from "./as_error.ts";
 import { abortable } from "./abortable.ts";
 import { ControlChannel } from "./control_channel.ts";
 import {
@@ -287,8 +288,4 @@ export class ClaudeExecutor implements Executor {
   #retire(reason: string): void {
     this.#retired.resolve(reason);
   }
-}
-
-function asError(value: unknown): Error {
-  return value instanceof Error ? value : new Error(String(value));
 }

@@ -36,6 +36,18 @@ export function readAsk(value: unknown): NativeAsk | undefined {
   return read.success ? read.data : undefined;
 }
 
+/** What to do with a call of an offered tool. */
+export type ToolVerdict = "allow" | "deny" | "ask" | "choose";
+
+/**
+ * Judges a call. Functions and MCP tools were allowed by Core's own configuration; native tools
+ * run without asking unless the operator wants native questions to reach Core.
+ */
+export function judgeTool(native: NativeAsk, asks: boolean): ToolVerdict {
+  if (native.tool_name === ASKING_TOOL) return asks ? "choose" : "deny";
+  return asks && !native.tool_name.startsWith("mcp__") ? "ask" : "allow";
+}
+
 const questions = z.object({
   questions: z.array(z.object({
     question: z.string(),

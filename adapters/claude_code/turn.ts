@@ -18,6 +18,7 @@ import type {
 } from "../../src/protocol/interactions.ts";
 import type { MessageInput } from "../../src/protocol/message_input.ts";
 import type { Done } from "../../src/protocol/run_output.ts";
+import { asError } from "./as_error.ts";
 import { abortable } from "./abortable.ts";
 import {
   type ActiveInputHost,
@@ -28,13 +29,13 @@ import type { ControlChannel } from "./control_channel.ts";
 import { FunctionCalls, ResultRefused } from "./function_calls.ts";
 import { userLine } from "./input.ts";
 import { InputLedger } from "./input_ledger.ts";
-import { ASKING_TOOL, Interactions, type NativeAsk } from "./interactions.ts";
-import { CLAUDE_SESSION_TYPE } from "./kind.ts";
+import { Interactions, judgeTool, type NativeAsk } from "./interactions.ts";
 import type { NativeFrame } from "./native_frames.ts";
 import { RunUsage } from "./run_usage.ts";
 import { StructuredOutput } from "./structured_output.ts";
 import { TextItems } from "./text_items.ts";
 import { type McpIdentity, ToolObservations } from "./tool_observations.ts";
+import { LOST, nativeDone, nativeFailure } from "./turn_end.ts";
 import { TurnOutput } from "./turn_output.ts";
 import { TurnReader } from "./turn_reader.ts";
 
@@ -57,7 +58,10 @@ const CANCEL_MILLISECONDS = 10_000;
 /** The program has this long to show that it took a decision or a result. */
 const RECEIPT_MILLISECONDS = 10_000;
 
-const OUTSIDE_PROFILE = "The tool is not part of this execution.";
+const DENIED = {
+  behavior: "deny",
+  message: "The tool is not part of this execution.",
+} as const;
 
 /** See the file comment. */
 export class ClaudeTurn implements Turn {
@@ -135,23 +139,22 @@ export class ClaudeTurn implements Turn {
 
   /** Decides a tool call of the model, or lets Core decide. */
   async toolAsked(requestId: string, ask: NativeAsk): Promise<void> {
-    if (this.#phase !== "running" || !this.host.offers(ask.tool_name)) {
-      return await this.#deny(requestId);
+    const open = this.#phase === "running" && this.host.offers(ask.tool_name);
+    const verdict = open ? judgeTool(ask, this.host.asks) : "deny";
+    switch (verdict) {
+      case "ask":
+        return this.#interactions.askPermission(requestId, ask);
+      case "choose":
+        if (this.#interactions.askChoice(requestId, ask)) return;
+        return await this.host.control.reply(requestId, DENIED);
+      case "allow":
+        return await this.host.control.reply(requestId, {
+          behavior: "allow",
+          updatedInput: ask.input,
+        });
+      case "deny":
+        return await this.host.control.reply(requestId, DENIED);
     }
-    if (ask.tool_name === ASKING_TOOL) {
-      const asked = this.host.asks &&
-        this.#interactions.askChoice(requestId, ask);
-      return asked ? undefined : await this.#deny(requestId);
-    }
-    // Functions and MCP tools were allowed by Core's own configuration.
-    if (this.host.asks && !ask.tool_name.startsWith("mcp__")) {
-      this.#interactions.askPermission(requestId, ask);
-      return;
-    }
-    await this.host.control.reply(requestId, {
-      behavior: "allow",
-      updatedInput: ask.input,
-    });
   }
 
   /** The program took a question back. */
@@ -163,10 +166,7 @@ export class ClaudeTurn implements Turn {
   lost(reason: Error): void {
     if (this.over) return;
     this.#closeParts();
-    this.#output.emit({
-      type: "error",
-      payload: { error: "Claude Code: the native execution was lost" },
-    });
+    this.#output.emit({ type: "error", payload: LOST });
     this.#end(() => this.#settlement.reject(reason));
   }
 
@@ -204,7 +204,7 @@ export class ClaudeTurn implements Turn {
     } catch (error) {
       const refused = error instanceof UnknownInteraction ||
         error instanceof ResultRefused || error === signal.reason;
-      if (!refused) this.host.invalidate(toError(error));
+      if (!refused) this.host.invalidate(asError(error));
       throw error;
     }
   }
@@ -261,13 +261,6 @@ export class ClaudeTurn implements Turn {
     }
   }
 
-  async #deny(requestId: string): Promise<void> {
-    await this.host.control.reply(requestId, {
-      behavior: "deny",
-      message: OUTSIDE_PROFILE,
-    });
-  }
-
   #finish(): void {
     const outcome = this.#reader.outcome;
     const cancelled = this.#phase === "cancelling";
@@ -275,14 +268,7 @@ export class ClaudeTurn implements Turn {
       (!cancelled && (this.#functions.anyOpen || this.#tools.anyOpen));
     this.#closeParts();
     if (outcome.type === "failed") {
-      const { cause, code } = outcome;
-      this.#output.emit({
-        type: "error",
-        payload: {
-          error: `Claude Code: the turn ended with ${safeCause(cause)}`,
-          ...(code === undefined ? {} : { code }),
-        },
-      });
+      this.#output.emit({ type: "error", payload: nativeFailure(outcome) });
     }
     const settlement: Settlement = unsettled
       ? { reusable: false, reason: "unsettled_native_operations" }
@@ -307,26 +293,10 @@ export class ClaudeTurn implements Turn {
   }
 
   #done(content: string): Done {
-    const session = this.host.observedSession();
-    const usage = this.#usage.usage;
-    return {
+    return nativeDone(
       content,
-      ...(usage ? { usage } : {}),
-      ...(session === undefined ? {} : {
-        metadata: {
-          agent_session_id: session,
-          agent_session_type: CLAUDE_SESSION_TYPE,
-        },
-      }),
-    };
+      this.#usage.usage,
+      this.host.observedSession(),
+    );
   }
-}
-
-/** Native identifiers only: a newer program might put prose where a word was. */
-function safeCause(cause: string): string {
-  return /^[a-z][a-z0-9_]{0,63}$/.test(cause) ? cause : "an unknown cause";
-}
-
-function toError(value: unknown): Error {
-  return value instanceof Error ? value : new Error(String(value));
 }
