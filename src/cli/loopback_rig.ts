@@ -14,10 +14,12 @@ import type { Log } from "../platform/log.ts";
 import { parseCoreUrl } from "../transport/core_url.ts";
 import { createNetwork } from "../transport/network.ts";
 import { type LoopExit, SessionLoop } from "../transport/session_loop.ts";
+import { openBoundParts } from "./bound_parts.ts";
 import { BUILD_VERSION, PROGRAM } from "./build.ts";
+import type { BoundWorkspace } from "./identity.ts";
 import { type NativeChildren, watchChildren } from "./native_children.ts";
 import type { Outside } from "./outside.ts";
-import { type BoundParts, sessionParts } from "./session_parts.ts";
+import { sessionParts } from "./session_parts.ts";
 
 /** Bytes of the credential that only this process knows. */
 const CREDENTIAL_BYTES = 32;
@@ -31,7 +33,8 @@ export interface LoopbackRigOptions {
   readonly log: Log;
   /** An existing 0700 directory of this rig alone. */
   readonly stateDirectory: string;
-  readonly bound?: BoundParts;
+  /** The workspace to serve; its private state goes below `stateDirectory`. */
+  readonly bound?: BoundWorkspace;
   readonly trace?: TraceListener;
 }
 
@@ -62,6 +65,10 @@ export async function openLoopbackRig(
 ): Promise<LoopbackRig> {
   const { outside, log } = options;
   const children = watchChildren(spawnChild);
+  const { spawn } = children;
+  const bound = options.bound === undefined
+    ? undefined
+    : await openBoundParts(options.bound, { ...options, spawn });
   const harness = await discover(options, children);
   const registry = new HarnessRegistry();
   registry.register(harness);
@@ -79,7 +86,7 @@ export async function openLoopbackRig(
     ids: outside.ids,
     log,
     registry,
-    ...(options.bound ? { bound: options.bound } : {}),
+    ...(bound ? { bound } : {}),
   });
   const loop = new SessionLoop({
     core: parseCoreUrl(core.origin),

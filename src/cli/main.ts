@@ -1,5 +1,5 @@
 /** From argv to an exit code: parses, runs the command, turns every failure into one line. */
-import { PROGRAM } from "./build.ts";
+import { INSTALLED_SERVER_COMMAND, PROGRAM } from "./build.ts";
 import type { CommandHandler, Invocation } from "./command.ts";
 import { EXIT_CODES } from "./exit_codes.ts";
 import { findHandler } from "./handlers.ts";
@@ -17,6 +17,10 @@ export async function runCommandLine(
   outside: Outside,
 ): Promise<number> {
   try {
+    if (argv[0] === INSTALLED_SERVER_COMMAND) {
+      const { installedServer } = await import("./installed_server.ts");
+      return await installedServer(argv.slice(1), outside);
+    }
     const parsed = parseArguments(argv);
     switch (parsed.kind) {
       case "help":

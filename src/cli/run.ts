@@ -107,7 +107,12 @@ async function operate(
     requireHarness(invocation, harnesses);
     const boundParts = identity.bound === undefined
       ? undefined
-      : await openBoundParts(identity.bound, settings, outside, log);
+      : await openBoundParts(identity.bound, {
+        stateDirectory: settings.stateDirectory,
+        outside,
+        log,
+        spawn,
+      });
     const end = await runDaemon({
       settings,
       outside,

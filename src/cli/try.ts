@@ -12,7 +12,6 @@ import type { RunEvent } from "../loopback/run_events.ts";
 import { silentLog } from "../platform/log.ts";
 import { openLog } from "../platform/log_sinks.ts";
 import { createRedactor, escapeControls } from "../platform/redaction.ts";
-import { openBoundParts } from "./bound_parts.ts";
 import { PROGRAM } from "./build.ts";
 import type { Invocation } from "./command.ts";
 import { DemoProvider } from "./demo_provider.ts";
@@ -26,7 +25,6 @@ import {
 } from "./loopback_rig.ts";
 import { Mistake } from "./mistake.ts";
 import type { Outside } from "./outside.ts";
-import type { BoundParts } from "./session_parts.ts";
 import { resolveSettings, type Settings } from "./settings.ts";
 import { listenForStops } from "./stop_signals.ts";
 import { describeOutcome, describeRefusal } from "./turn_report.ts";
@@ -42,15 +40,9 @@ export interface TryOptions {
   readonly trace: boolean;
   readonly model?: string;
   /** Absent: the Turn has no Environment. */
-  readonly workspace?: TryWorkspace;
+  readonly workspace?: BoundWorkspace;
   /** An existing 0700 directory; a folder inside it is made and removed. */
   readonly stateDirectory: string;
-}
-
-/** A workspace that is bound for one Turn. */
-export interface TryWorkspace {
-  readonly bound: BoundWorkspace;
-  readonly parts: BoundParts;
 }
 
 /** The command. */
@@ -87,11 +79,11 @@ export async function tryCommand(
   }, outside);
 }
 
-/** Binds the workspace of `--workspace` for the life of this Turn. */
+/** The workspace of `--workspace`, bound for the life of this Turn. */
 async function bindWorkspace(
   settings: Settings,
   outside: Outside,
-): Promise<TryWorkspace | undefined> {
+): Promise<BoundWorkspace | undefined> {
   const { workspace } = settings.values;
   if (workspace === undefined) return undefined;
   const root = await checkWorkspace(
@@ -99,19 +91,11 @@ async function bindWorkspace(
     { own: [settings.stateDirectory, settings.directories.configuration] },
     outside,
   );
-  const bound: BoundWorkspace = {
+  return {
     environmentId: outside.ids.uuid(),
     sessionId: outside.ids.uuid(),
     root,
   };
-  const parts = await openBoundParts(bound, settings, outside, silentLog);
-  if (parts) return { bound, parts };
-  throw new Mistake({
-    place: "--workspace",
-    rule: "cannot be served by this build",
-    fix: "leave it out: the Turn then has no Environment",
-    exit: "configuration",
-  });
 }
 
 /** Runs one Turn. Resolves to the exit code; nothing native is left then. */
@@ -178,7 +162,7 @@ async function open(
       outside,
       log,
       stateDirectory: folder,
-      ...(options.workspace ? { bound: options.workspace.parts } : {}),
+      ...(options.workspace ? { bound: options.workspace } : {}),
       ...(options.trace
         ? { trace: (line: TraceLine) => outside.stderr.write(traced(line)) }
         : {}),
@@ -238,7 +222,7 @@ function prepare(
   outside: Outside,
   provider: DemoProvider | undefined,
 ): Preparation {
-  const bound = options.workspace?.bound;
+  const bound = options.workspace;
   const sessionId = bound?.sessionId ?? outside.ids.uuid();
   const agentOptions = provider?.agentOptions(options.model) ??
     (options.model === undefined ? undefined : { model: options.model });

@@ -21,7 +21,8 @@ import { readPlugin } from "./plugin_manifest.ts";
 import type { BindingIdentity } from "./selection.ts";
 import { runInitialization } from "./initialization.ts";
 import { findSkills, SKILL_FILE } from "./skill_manifest.ts";
-import { hasSelection, sealSelection } from "./snapshot.ts";
+import { hasSelection } from "./installed_manifest.ts";
+import { sealSelection } from "./snapshot.ts";
 import type { ToolEnvironmentPlaces } from "./tool_environment.ts";
 
 /** Why a preparation step failed for certain. */

@@ -13,16 +13,16 @@ import { WORKSPACE_ALIAS } from "../workspace/path.ts";
 import { CompletionMarker } from "./completion_marker.ts";
 import { type InstallationParts, seal } from "./installation.ts";
 import { type BindingIdentity, selectionDigest } from "./selection.ts";
-import {
-  hasSelection,
-  type InstalledServer,
-  loadSelection,
-} from "./snapshot.ts";
+import { hasSelection } from "./installed_manifest.ts";
+import { type InstalledServer, loadSelection } from "./snapshot.ts";
 import {
   configureToolEnvironment,
   loadToolEnvironment,
   type Variables,
 } from "./tool_environment.ts";
+
+/** Variables by which programs and modules are found. */
+const SEARCH_PATHS = ["PATH", "PYTHONPATH"] as const;
 
 /** Why a request's Environment is refused. */
 export type EnvironmentRefusal =
@@ -36,7 +36,25 @@ export interface InstalledEnvironment {
   readonly mcpServers: readonly McpBinding[];
 }
 
-/** Two lists of MCP servers share a label, or a server needs what was not configured. */
+/** The judgement of a request's Environment. */
+export type EnvironmentJudgement =
+  | { readonly ok: false; readonly code: EnvironmentRefusal }
+  | {
+    readonly ok: true;
+    readonly value: {
+      readonly workspaceRoot: string;
+      /** Tells Environments apart whose Executors must not be exchanged. */
+      readonly fingerprint: string;
+      /**
+       * Gathers what was installed, sealing an empty selection on the way.
+       *
+       * @throws when the workspace, the selection or the variables are not what was asked for.
+       */
+      prepare(signal: AbortSignal): Promise<InstalledEnvironment>;
+    };
+  };
+
+/** An installed MCP server needs a variable that was never configured. */
 export class InstalledServerError extends Error {
   override readonly name = "InstalledServerError";
 }
@@ -62,30 +80,65 @@ export class LocalBinding {
     this.#parts = parts;
   }
 
-  get identity(): BindingIdentity {
-    return this.#parts.identity;
+  /** Judges the Environment of an execution. Pure. */
+  resolve(
+    environment: LocalEnvironment,
+    sessionId: string,
+  ): EnvironmentJudgement {
+    const code = this.#refusal(environment, sessionId);
+    if (code !== undefined) return { ok: false, code };
+    return {
+      ok: true,
+      value: {
+        workspaceRoot: this.#parts.workspace.path,
+        fingerprint: selectionDigest(environment.capability_sources ?? {}),
+        prepare: (signal) => this.#prepare(environment, signal),
+      },
+    };
   }
 
-  /** The bound directory, resolved when the daemon started. */
-  get workspacePath(): string {
-    return this.#parts.workspace.path;
+  /** Judges the Environment of a read-only preparation: who it is for. Pure. */
+  refuseReadOnly(
+    environment: LocalEnvironment,
+    stateKey: string,
+  ): EnvironmentRefusal | undefined {
+    const { environmentId, sessionId } = this.#parts.identity;
+    if (
+      environment.id !== environmentId ||
+      stateKey !== `agents-api-${sessionId}`
+    ) return "invalid_configuration";
+    return hasForeignNetworkPolicy(environment)
+      ? "unsupported_configuration"
+      : undefined;
   }
 
-  /** Judges an Environment for execution. Pure. */
-  judge(
+  /** Proves that the workspace can be read. Nothing stays open: each read opens it again. */
+  openReadOnly(signal: AbortSignal): Promise<{ readonly error?: Error }> {
+    try {
+      signal.throwIfAborted();
+      this.#parts.workspace.open().close();
+      return Promise.resolve({});
+    } catch (error) {
+      return Promise.resolve({
+        error: error instanceof Error ? error : new Error(String(error)),
+      });
+    }
+  }
+
+  #refusal(
     environment: LocalEnvironment,
     sessionId: string,
   ): EnvironmentRefusal | undefined {
-    const { identity } = this.#parts;
-    if (environment.id !== identity.environmentId) {
-      return "invalid_configuration";
-    }
-    if (sessionId !== identity.sessionId) return "invalid_configuration";
+    const { identity, workspace } = this.#parts;
+    if (
+      environment.id !== identity.environmentId ||
+      sessionId !== identity.sessionId
+    ) return "invalid_configuration";
     if (hasForeignNetworkPolicy(environment)) {
       return "unsupported_configuration";
     }
     const { workspace_directory: directory } = environment;
-    if (directory !== WORKSPACE_ALIAS && directory !== this.workspacePath) {
+    if (directory !== WORKSPACE_ALIAS && directory !== workspace.path) {
       return "invalid_configuration";
     }
     const sources = environment.capability_sources ?? {};
@@ -100,27 +153,7 @@ export class LocalBinding {
     return undefined;
   }
 
-  /** Judges an Environment for reading only: its identity. Pure. */
-  judgeReadOnly(environment: LocalEnvironment): EnvironmentRefusal | undefined {
-    if (environment.id !== this.#parts.identity.environmentId) {
-      return "invalid_configuration";
-    }
-    return hasForeignNetworkPolicy(environment)
-      ? "unsupported_configuration"
-      : undefined;
-  }
-
-  /** Tells two Environments apart whose Executors must not be exchanged. */
-  fingerprint(environment: LocalEnvironment): string {
-    return selectionDigest(environment.capability_sources ?? {});
-  }
-
-  /**
-   * Gathers what was installed for an accepted Environment, sealing an empty selection on the way.
-   *
-   * @throws when the workspace, the selection or the variables are not what was asked for.
-   */
-  async prepare(
+  async #prepare(
     environment: LocalEnvironment,
     signal: AbortSignal,
   ): Promise<InstalledEnvironment> {
@@ -204,6 +237,11 @@ export class LocalBinding {
       };
     }
     const environment: Record<string, string> = {};
+    for (const name of SEARCH_PATHS) {
+      // Installed packages are found by these, as they are by the tools of a Turn.
+      const value = variables[name];
+      if (value !== undefined) environment[name] = value;
+    }
     for (const name of server.env_vars ?? []) {
       const value = variables[name];
       if (value === undefined) {

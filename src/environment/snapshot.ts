@@ -1,23 +1,18 @@
 /**
- * The installed selection: `installed.json` in the capability root, written last and once, and what
- * it lets a Harness use. Each load judges the packages on disk again; nothing is taken from memory.
+ * The installed selection and what it lets a Harness use. Each load judges the packages on disk again; nothing is taken from memory.
  */
-import * as z from "zod";
 import type { CapabilitySources } from "../protocol/sources.ts";
-import { DescentError, type Directory } from "../workspace/directory.ts";
+import type { Directory } from "../workspace/directory.ts";
 import type { PinnedRoot } from "../workspace/root.ts";
 import {
-  InvalidPackage,
-  manifestObject,
-  PACKAGE_BOUNDS,
-  type PackageFile,
-} from "./package_files.ts";
-import {
-  readPackage,
-  readSealedFile,
-  writePackage,
-  writeSealedFile,
-} from "./package_store.ts";
+  hasSelection,
+  type Manifest,
+  MAXIMUM_SKILLS,
+  publishManifest,
+  readManifest,
+} from "./installed_manifest.ts";
+import { InvalidPackage, type PackageFile } from "./package_files.ts";
+import { readPackage, writePackage } from "./package_store.ts";
 import {
   PLUGIN_FILE,
   type PluginServer,
@@ -26,33 +21,8 @@ import {
 import { type BindingIdentity, selectionDigest } from "./selection.ts";
 import { findSkills } from "./skill_manifest.ts";
 
-/** The manifest's name; its sealed presence means that the selection is complete. */
-const MANIFEST = "installed.json";
 /** Bytes of all packages together. */
 const SNAPSHOT_BYTES = 50 * 1024 * 1024;
-/** Skills of one selection. */
-const MAXIMUM_SKILLS = 50;
-
-const manifestShape = z.strictObject({
-  identity: z.strictObject({
-    environment_id: z.string(),
-    session_id: z.string(),
-  }),
-  selection_sha256: z.string(),
-  version: z.literal(1),
-  skills: z.array(z.strictObject({
-    metadata: z.strictObject({
-      type: z.literal("inline"),
-      name: z.string(),
-      description: z.string(),
-    }),
-    relative_root: z.string(),
-    package_root: z.string(),
-  })).max(MAXIMUM_SKILLS),
-  plugins: z.array(z.string()).max(100),
-});
-type Manifest = z.infer<typeof manifestShape>;
-
 /** One installed package and what it offers. */
 interface Package {
   /** Relative to the capability root. */
@@ -100,29 +70,7 @@ export async function sealSelection(
     await writePackage(root, ["directories", String(slot)], files);
   }
   const packages = await installedPackages(root, sources);
-  const manifest = describe(packages, identity, sources);
-  const text = `${JSON.stringify(manifest)}\n`;
-  const data = new TextEncoder().encode(text);
-  if (data.length > PACKAGE_BOUNDS.manifestBytes) {
-    throw new InvalidPackage("the selection's manifest is too large");
-  }
-  await publishManifest(root, data);
-}
-
-/** Whether a sealed selection exists. */
-export function hasSelection(root: PinnedRoot): boolean {
-  const top = root.open();
-  try {
-    top.facts(MANIFEST);
-    return true;
-  } catch (error) {
-    if (error instanceof DescentError && error.problem === "missing") {
-      return false;
-    }
-    throw error;
-  } finally {
-    top.close();
-  }
+  await publishManifest(root, describe(packages, identity, sources));
 }
 
 /**
@@ -159,18 +107,21 @@ export async function loadSelection(
   };
 }
 
-async function readManifest(root: PinnedRoot): Promise<Manifest> {
-  const top = root.open();
-  try {
-    const file = await readSealedFile(top, MANIFEST);
-    const parsed = manifestShape.safeParse(manifestObject(file));
-    if (parsed.success) return parsed.data;
-  } catch (error) {
-    throw new InvalidPackage("no selection is installed", { cause: error });
-  } finally {
-    top.close();
+/**
+ * The files of one installed plugin that declares servers.
+ *
+ * @throws {InvalidPackage} when the sealed selection names no such plugin.
+ */
+export async function readInstalledPackage(
+  root: PinnedRoot,
+  packageRoot: string,
+): Promise<readonly PackageFile[]> {
+  const { plugins } = await readManifest(root);
+  if (!plugins.includes(packageRoot)) {
+    throw new InvalidPackage("no such plugin is installed");
   }
-  throw new InvalidPackage("the selection's manifest is wrong");
+  const directory = openPackage(root, packageRoot.split("/"));
+  return await readPackage(directory, { files: "sealed" });
 }
 
 /** The packages in the order of the selection: skills, plugin slots, captured directories. */
@@ -322,26 +273,6 @@ async function checkLeftovers(
         child.close();
       }
     }
-  } finally {
-    top.close();
-  }
-}
-
-/** Publishes the manifest sealed, in one step, and makes it durable. */
-async function publishManifest(
-  root: PinnedRoot,
-  data: Uint8Array,
-): Promise<void> {
-  const temporary = `${MANIFEST}.tmp`;
-  const top = root.open();
-  try {
-    await writeSealedFile(top, temporary, {
-      path: MANIFEST,
-      data,
-      executable: false,
-    });
-    top.rename(temporary, MANIFEST);
-    await top.sync();
   } finally {
     top.close();
   }

@@ -7,10 +7,7 @@ import type {
   PreparedConfiguration,
 } from "../harness/contract.ts";
 import type { AgentOptions } from "../protocol/agent_options.ts";
-import type {
-  Configuration,
-  McpHttpServer,
-} from "../protocol/configuration.ts";
+import type { McpHttpServer } from "../protocol/configuration.ts";
 import { checkConfigurationSupport } from "../protocol/configuration_support.ts";
 import type {
   ExecutionPrepare,
