@@ -13,15 +13,26 @@ export class Reservations {
   readonly #admissions: Admissions;
   readonly #pool: ExecutorPool;
 
-  constructor(scope: RouterScope, admissions: Admissions, pool: ExecutorPool) {
+  readonly #overdue: (executor: ExecutorRecord) => void;
+
+  /** `overdue` ends a Run whose native start outlasts the reservation it came from. */
+  constructor(
+    scope: RouterScope,
+    admissions: Admissions,
+    pool: ExecutorPool,
+    overdue: (executor: ExecutorRecord) => void,
+  ) {
     this.#scope = scope;
     this.#admissions = admissions;
     this.#pool = pool;
+    this.#overdue = overdue;
   }
 
   /** Answers a repeated request with what the handle is now. */
   republish(admission: Admission): void {
     if (admission.republishing) return; // the one under way says the same
+    // Its own publication answers; one that failed ended the Run and is never made up for.
+    if (admission.state === "started" && !admission.startPublished) return;
     admission.republishing = true;
     this.#scope.tasks.run("republish preparation status", async () => {
       await admission.publications;
@@ -35,9 +46,14 @@ export class Reservations {
     return this.#giveUp(admission, "released");
   }
 
-  /** The admission's lifetime is over. A Run that started keeps running. */
+  /**
+   * The admission's lifetime is over. A Run that was handed over keeps running; one whose start has
+   * not returned could never be published any more.
+   */
   expire(admission: Admission): void {
-    this.#giveUp(admission, "expired");
+    const { executor, state } = admission;
+    if (state === "starting" && executor !== undefined) this.#overdue(executor);
+    else this.#giveUp(admission, "expired");
   }
 
   /** Ends a pending handle because the whole connection's work ends. */

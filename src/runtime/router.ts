@@ -89,7 +89,9 @@ export function createRouter(options: RouterOptions): Router {
       }
     },
   }, options.executorIdleMilliseconds);
-  const reservations = new Reservations(scope, admissions, pool);
+  const reservations = new Reservations(scope, admissions, pool, ({ run }) => {
+    if (run !== undefined) settlements.claim(run, { abort: true });
+  });
   const settlements = new Settlements(scope, pool, runs);
   const readOnly = new ReadOnlyPreparations({
     scope,

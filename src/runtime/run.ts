@@ -61,6 +61,8 @@ export class Run {
   /** `started` was delivered while no release was claimed: operations reach the Turn. */
   published = false;
   startError: Error | undefined;
+  /** No Turn came back, and nothing proves that no input was submitted. */
+  startUncertain = false;
   /** Fixed text: the adapter broke the order of its own output. */
   protocolError: string | undefined;
   outputFailed = false;

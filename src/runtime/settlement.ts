@@ -129,7 +129,9 @@ export class Settlements {
     return true;
   }
 
+  /** Without a Turn there is nothing to ask: either no input was submitted, or nobody can say. */
   #nothingStarted(run: Run): NativeVerdict {
+    if (run.startUncertain) return "unconfirmed";
     run.release.outcome ??= { content: "" };
     return "confirmed";
   }

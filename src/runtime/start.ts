@@ -212,7 +212,10 @@ export class Starts {
   async #notStarted(run: Run, native: NativeStart): Promise<void> {
     const { scope, admissions, settlements } = this.#parts;
     if (native.kind === "returned") run.startError = native.started.error;
-    if (native.kind === "uncertain") run.startError = native.error;
+    if (native.kind === "uncertain") {
+      run.startError = native.error;
+      run.startUncertain = true;
+    }
     if (run.startError !== undefined) {
       scope.log.warn("native start failed", {
         run: run.id,

@@ -10,7 +10,7 @@ import {
   discovered,
   ScriptedFactory,
 } from "./scripted_harness.ts";
-import { inWorld, prepare, World } from "./world.ts";
+import { inWorld, prepare, type World } from "./world.ts";
 
 const IDLE_WORK: ServiceWork = {
   transfer: false,

@@ -65,6 +65,8 @@ export class ScriptedTurn implements Turn {
   onCancel: "settle" | "accept" | "refuse" | "hang" = "settle";
   outcome: Done = { content: "", metadata: { agent_session_id: "native" } };
   ended = false;
+  /** The native end was confirmed. */
+  confirmed = false;
 
   constructor(start: TurnStart) {
     this.start = start;
@@ -89,6 +91,7 @@ export class ScriptedTurn implements Turn {
 
   /** The native end without any further event. */
   settle(settlement: Settlement = { reusable: true }): void {
+    if (!this.ended) this.confirmed = true;
     this.ended = true;
     this.start.sink.close();
     this.settlement.resolve(settlement);

@@ -448,3 +448,20 @@ Deno.test("an engine's error keeps its class and is followed by done, without a 
     ]);
     assertEquals(turn instanceof ScriptedTurn, true);
   }));
+
+Deno.test("a native start that outlasts its reservation is ended at the deadline", () =>
+  inWorld(async (world) => {
+    await world.ready();
+    const { executor } = world.factory;
+    executor.startMode = "hang_until_close";
+    world.fresh();
+    await world.send("execution_start", "prepare", world.startPayload());
+    await world.advance(299_999);
+    assertEquals(world.words(), ["starting(3)"]);
+    await world.advance(1);
+    assertEquals(world.words(), [
+      "rejected(0) executor_unavailable",
+      "failed(4) executor_unavailable",
+    ]);
+    assertEquals(executor.closes, 1);
+  }));
