@@ -1,6 +1,9 @@
 /** Which code serves which command. Each is loaded only when its command runs. */
 import type { CommandHandler } from "./command.ts";
 
+const service = async (): Promise<CommandHandler> =>
+  (await import("./service.ts")).serviceCommand;
+
 const handlers: Readonly<Record<string, () => Promise<CommandHandler>>> = {
   "run": async () => (await import("./run.ts")).runCommand,
   "try": async () => (await import("./try.ts")).tryCommand,
@@ -18,6 +21,14 @@ const handlers: Readonly<Record<string, () => Promise<CommandHandler>>> = {
   "completions": async () =>
     (await import("./completions.ts")).completionsCommand,
   "man": async () => (await import("./manual.ts")).manualCommand,
+  "doctor": async () => (await import("./doctor.ts")).doctorCommand,
+  "service install": service,
+  "service uninstall": service,
+  "service start": service,
+  "service stop": service,
+  "service restart": service,
+  "service status": service,
+  "service print": service,
   "version": async () => (await import("./version.ts")).versionCommand,
   "help": async () => (await import("./help_command.ts")).helpCommand,
 };
