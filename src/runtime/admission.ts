@@ -7,6 +7,7 @@ import type {
   PreparationStatus,
 } from "../protocol/execution.ts";
 import type { ExecutorRecord } from "./executor.ts";
+import { OperationCounter } from "./waiting.ts";
 
 /** A state of a handle; a refused operation is none. */
 export type HandleState = Exclude<PreparationState, "rejected">;
@@ -55,6 +56,8 @@ export class Admission {
   /** Whether `started` was delivered. */
   startPublished = false;
   timer: Timer | undefined;
+  /** Reads and exports that were begun under this handle and hold something open. */
+  readonly access = new OperationCounter();
   readonly #ended = new AbortController();
   /** The publications of this handle, one after the other. */
   publications: Promise<unknown> = Promise.resolve();

@@ -209,14 +209,14 @@ export class ReadOnlyPreparations {
     admission.busy = true;
     let closed = true;
     try {
+      const { clock } = scope;
+      const until = clock.monotonic() + CLOSE_BUDGET_MS;
+      const wait = (what: string, work: Promise<void>) =>
+        within(clock, Math.max(0, until - clock.monotonic()), what, work);
+      await wait("read-only access", admission.access.idle());
       const { resource } = target;
       if (resource !== undefined) {
-        await within(
-          scope.clock,
-          CLOSE_BUDGET_MS,
-          "read-only close",
-          Promise.try(() => resource.close()),
-        );
+        await wait("read-only close", Promise.try(() => resource.close()));
       }
     } catch (error) {
       closed = false;

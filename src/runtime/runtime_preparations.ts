@@ -72,6 +72,9 @@ function service(
     lostReplyEndsTransfer: true,
     apply: async (begin, body, signal) => {
       const applied = await apply(begin, body, signal);
+      if (applied.outcome === "refused" && signal.aborted) {
+        return { outcome: "unknown" }; // it may have failed because it was asked to stop
+      }
       if (applied.outcome !== "completed") return applied;
       const size = "sha256" in begin ? begin.size_bytes ?? 0 : 0;
       return { outcome: "completed", value: size };

@@ -38,6 +38,11 @@ export interface WorkspaceTarget {
   readonly readOnly: boolean;
   /** Aborts when the handle is released or expires, or the Run ends. */
   readonly ended: AbortSignal;
+  /**
+   * Registers access that holds something open. A read-only handle is only released when all of it
+   * was ended by the returned function.
+   */
+  hold(): () => void;
 }
 
 /** What the router lends to a service. */
@@ -49,6 +54,8 @@ export interface ServicePort {
   readonly shutdown: AbortSignal;
   /** Sends within a budget; never throws. */
   sendWithin(milliseconds: number, envelope: Envelope): Promise<Delivery>;
+  /** Sends a refusal as detached work; dropped when too many wait already. */
+  reply(envelope: Envelope): void;
   /** Runs detached work that a shutdown waits for, under a fixed name. */
   task(name: string, work: () => Promise<void>): void;
   runtimeWork(): RuntimeWork;

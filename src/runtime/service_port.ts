@@ -30,6 +30,7 @@ export function servicePort(parts: PortParts): ServicePort {
     shutdown: scope.shutdown,
     sendWithin: (milliseconds, envelope) =>
       scope.sender.sendWithin(milliseconds, envelope),
+    reply: (envelope) => scope.sender.reply(envelope),
     task: (name, work) => scope.tasks.run(name, work),
     runtimeWork: () => runtimeWork(parts),
     serviceWork: () => services.work(),
@@ -67,6 +68,7 @@ function readyHandle(
       : target.executor.identity.environmentId,
     readOnly: target.kind === "read_only",
     ended: admission.ended,
+    hold: () => admission.access.begin(),
   };
 }
 
@@ -80,5 +82,6 @@ function publishedRun(
     environmentId: run.environmentId,
     readOnly: false,
     ended: run.release.claimSignal,
+    hold: () => () => {}, // a Run ends for its own reasons; its reads end by their budget
   };
 }

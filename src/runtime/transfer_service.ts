@@ -13,7 +13,7 @@ import {
   Exchange,
   type ExchangeResult,
 } from "../transfer/exchange.ts";
-import { REPLY_BUDGET_MS } from "./limits.ts";
+import { MAX_WAITING_REPLIES, REPLY_BUDGET_MS } from "./limits.ts";
 import type { ServicePort } from "./service_host.ts";
 
 /** A reply of the family, before the id is known. */
@@ -75,6 +75,8 @@ export class TransferSlot<
   readonly #family: TransferFamily<Begin, Code, Completed, Refused>;
   #slot: Slot<Completed, Refused> | undefined;
   #uncertain = false;
+  /** Replies of the pending transfer that are not written yet. */
+  #waiting = 0;
 
   constructor(
     port: ServicePort,
@@ -173,23 +175,22 @@ export class TransferSlot<
     reply: TransferReply<Code, Completed, Refused>,
   ): void {
     const { frame, lostReplyEndsTransfer } = this.#family;
+    const lost = () => {
+      if (lostReplyEndsTransfer) slot.exchange.close();
+    };
+    if (this.#waiting >= MAX_WAITING_REPLIES) return lost();
+    this.#waiting++;
     this.#port.task(`reply ${frame}`, async () => {
       const delivery = await this.#port.sendWithin(
         REPLY_BUDGET_MS,
         this.#family.reply(slot.id, reply),
       );
-      if (delivery !== "delivered" && lostReplyEndsTransfer) {
-        slot.exchange.close();
-      }
+      this.#waiting--;
+      if (delivery !== "delivered") lost();
     });
   }
 
   #reject(id: string, code: Code): void {
-    this.#port.task(`reply ${this.#family.frame}`, async () => {
-      await this.#port.sendWithin(
-        REPLY_BUDGET_MS,
-        this.#family.reply(id, { outcome: "rejected", code }),
-      );
-    });
+    this.#port.reply(this.#family.reply(id, { outcome: "rejected", code }));
   }
 }

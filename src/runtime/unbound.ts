@@ -16,7 +16,6 @@ import { fitsUtf8, isCanonicalUuid } from "../protocol/text.ts";
 import { decodeWorkspaceExport } from "../protocol/workspace_export.ts";
 import { decodeWorkspaceRead } from "../protocol/workspace_read.ts";
 import { decodeWorkspaceWrite } from "../protocol/workspace_write.ts";
-import { REPLY_BUDGET_MS } from "./limits.ts";
 import type { RuntimeService, ServicePort } from "./service_host.ts";
 
 /** Frame types of the families that a bound workspace or Environment serves. */
@@ -42,9 +41,7 @@ export function unboundService(
   frames: readonly ServiceFrame[] = SERVICE_FRAMES,
 ): RuntimeService {
   const reply: Reply = (type, id, payload) =>
-    port.task(`reply ${type}`, async () => {
-      await port.sendWithin(REPLY_BUDGET_MS, runtimeFrame(type, id, payload));
-    });
+    port.reply(runtimeFrame(type, id, payload));
   return {
     frames,
     handle(envelope) {

@@ -78,8 +78,10 @@ class WorkspaceExports implements RuntimeService {
       target.environmentId !== environmentId ||
       environmentId !== this.#identity.environmentId
     ) return this.#reject(id);
+    const closed = target.hold();
     const started = new Export(id, this.#port, this.#root, target, () => {
       this.#current = undefined;
+      closed();
     });
     this.#current = started;
     this.#port.task("workspace export", () => started.run());
@@ -87,16 +89,11 @@ class WorkspaceExports implements RuntimeService {
   }
 
   #reject(id: string): void {
-    this.#port.task("reply workspace_export", async () => {
-      await this.#port.sendWithin(
-        REPLY_BUDGET_MS,
-        runtimeFrame("workspace_export_result", id, {
-          outcome: "rejected",
-          offset: 0,
-          error_code: "resource_unavailable",
-        }),
-      );
-    });
+    this.#port.reply(runtimeFrame("workspace_export_result", id, {
+      outcome: "rejected",
+      offset: 0,
+      error_code: "resource_unavailable",
+    }));
   }
 }
 

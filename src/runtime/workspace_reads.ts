@@ -1,6 +1,6 @@
 // Owns the reads of one connection: at most four at once, each answered once, after its handles are
 // closed. A read that is overdue is answered as unknown and still owned until the system returns it.
-import type { InboundEnvelope } from "../protocol/envelope.ts";
+import type { Envelope, InboundEnvelope } from "../protocol/envelope.ts";
 import { runtimeFrame } from "../protocol/frames.ts";
 import {
   MAX_OPERATION_ID_BYTES,
@@ -41,6 +41,8 @@ class WorkspaceReads implements RuntimeService {
   readonly #pending = new Set<string>();
   /** Handles and Runs with a read of unknown outcome: they are not read again. */
   readonly #ambiguous = new Set<string>();
+  /** Reads that were answered as unknown and that the system has not returned. */
+  #overdue = 0;
 
   constructor(port: ServicePort, root: PinnedRoot) {
     this.#port = port;
@@ -71,7 +73,7 @@ class WorkspaceReads implements RuntimeService {
     this.#pending.add(id);
     this.#port.task(
       "workspace read",
-      () => this.#serve(envelope, request, owner),
+      () => this.#serve(envelope, request, owner, target.hold()),
     );
   }
 
@@ -85,7 +87,10 @@ class WorkspaceReads implements RuntimeService {
   }
 
   unknownOwners() {
-    return [];
+    return this.#overdue === 0 ? [] : [{
+      owner: "workspace read",
+      remedy: "see what keeps the workspace's file system from answering",
+    }];
   }
 
   close(): void {}
@@ -95,11 +100,12 @@ class WorkspaceReads implements RuntimeService {
     envelope: InboundEnvelope,
     request: WorkspaceRead,
     owner: string,
+    closed: () => void,
   ): Promise<void> {
-    const reading = this.#read(request);
+    const reading = this.#read(request).finally(closed);
     const result = await this.#withinBudget(reading);
     if (result.outcome === "unknown") this.#ambiguous.add(owner);
-    await this.#send(envelope, result);
+    await this.#port.sendWithin(REPLY_BUDGET_MS, replyTo(envelope, result));
     await reading;
     this.#pending.delete(envelope.id ?? "");
   }
@@ -152,36 +158,33 @@ class WorkspaceReads implements RuntimeService {
     reading: Promise<WorkspaceReadResult>,
   ): Promise<WorkspaceReadResult> {
     return new Promise((resolve) => {
-      const timer = this.#port.clock.after(
-        READ_BUDGET_MS,
-        () => resolve(UNKNOWN),
-      );
+      let overdue = 0;
+      const timer = this.#port.clock.after(READ_BUDGET_MS, () => {
+        this.#overdue += ++overdue;
+        resolve(UNKNOWN);
+      });
       reading.then((result) => {
         timer.cancel();
+        this.#overdue -= overdue;
         resolve(result);
       });
     });
   }
 
   #reject(envelope: InboundEnvelope, code: WorkspaceReadRejection): void {
-    this.#port.task(
-      "reply workspace_read",
-      () => this.#send(envelope, { outcome: "rejected", error_code: code }),
-    );
+    const result = { outcome: "rejected", error_code: code } as const;
+    this.#port.reply(replyTo(envelope, result));
   }
+}
 
-  async #send(
-    envelope: InboundEnvelope,
-    result: WorkspaceReadResult,
-  ): Promise<void> {
-    const { trace } = envelope;
-    const repeated = trace !== undefined &&
-        fitsUtf8(trace, MAX_REPEATED_TRACE_BYTES)
-      ? trace
-      : undefined;
-    await this.#port.sendWithin(
-      REPLY_BUDGET_MS,
-      runtimeFrame("workspace_read_result", envelope.id, result, repeated),
-    );
-  }
+/** A trace that is too long is not repeated. */
+function replyTo(
+  { id, trace }: InboundEnvelope,
+  result: WorkspaceReadResult,
+): Envelope {
+  const repeated = trace !== undefined &&
+      fitsUtf8(trace, MAX_REPEATED_TRACE_BYTES)
+    ? trace
+    : undefined;
+  return runtimeFrame("workspace_read_result", id, result, repeated);
 }

@@ -4,6 +4,9 @@
  */
 import { createHash, type Hash } from "node:crypto";
 
+/** Bytes of one kept block, the size of a full chunk. */
+const BLOCK_BYTES = 64 * 1024;
+
 /** What a body was declared to be at `begin`. */
 export interface DeclaredBody {
   /** Bytes, 0 to the family's limit. */
@@ -18,8 +21,11 @@ export type BodyCheck = "complete" | "short" | "digest_mismatch";
 /** The chunks of one transfer. */
 export class TransferBody {
   readonly #declared: DeclaredBody;
+  /** Full blocks as they came, small chunks joined: their count is bounded by the size alone. */
   #chunks: Uint8Array[] = [];
   #received = 0;
+  /** The last block and how much of it is filled, while small chunks are joined. */
+  #block: { readonly data: Uint8Array; filled: number } | undefined;
   readonly #hash: Hash = createHash("sha256");
 
   constructor(declared: DeclaredBody) {
@@ -40,8 +46,8 @@ export class TransferBody {
       offset !== this.#received ||
       this.#received + data.length > this.#declared.sizeBytes
     ) return false;
-    this.#chunks.push(data);
     this.#hash.update(data);
+    this.#keep(data);
     this.#received += data.length;
     return true;
   }
@@ -58,14 +64,18 @@ export class TransferBody {
 
   /** The chunks in order. The body keeps owning them until {@linkcode drop}. */
   get chunks(): readonly Uint8Array[] {
-    return this.#chunks;
+    const { data, filled } = this.#block ??
+      { data: new Uint8Array(), filled: 0 };
+    return filled === 0
+      ? this.#chunks
+      : [...this.#chunks, data.subarray(0, filled)];
   }
 
   /** One array of the whole body, for formats that need it in one piece. */
   concatenated(): Uint8Array<ArrayBuffer> {
     const whole = new Uint8Array(this.#received);
     let position = 0;
-    for (const chunk of this.#chunks) {
+    for (const chunk of this.chunks) {
       whole.set(chunk, position);
       position += chunk.length;
     }
@@ -75,5 +85,30 @@ export class TransferBody {
   /** Forgets the bytes. Called before a result is sent, so that a slow peer holds no memory. */
   drop(): void {
     this.#chunks = [];
+    this.#block = undefined;
+  }
+
+  #keep(data: Uint8Array): void {
+    if (!this.#block && data.length >= BLOCK_BYTES) {
+      this.#chunks.push(data);
+      return;
+    }
+    let rest = data;
+    while (rest.length > 0) {
+      const left = this.#declared.sizeBytes - this.#received -
+        (data.length - rest.length);
+      this.#block ??= {
+        data: new Uint8Array(Math.min(BLOCK_BYTES, left)),
+        filled: 0,
+      };
+      const block = this.#block;
+      const part = rest.subarray(0, block.data.length - block.filled);
+      block.data.set(part, block.filled);
+      block.filled += part.length;
+      rest = rest.subarray(part.length);
+      if (block.filled < block.data.length) continue;
+      this.#chunks.push(block.data);
+      this.#block = undefined;
+    }
   }
 }
