@@ -6,13 +6,7 @@ import {
   exportOutputs,
 } from "../../src/workspace/export_outputs.ts";
 import type { PinnedRoot } from "../../src/workspace/root.ts";
-import {
-  ACCESSES,
-  bytes,
-  Fixture,
-  makeFifo,
-  openDescriptors,
-} from "./support.ts";
+import { ACCESSES, bytes, Fixture, makeFifo } from "./support.ts";
 
 async function archive(
   root: PinnedRoot,
@@ -56,9 +50,9 @@ for (const [how, access] of ACCESSES) {
     fixture.file("elsewhere", "no");
     Deno.mkdirSync(fixture.path("outputs/nothing"));
     Deno.symlinkSync(fixture.secret, fixture.path("outputs/link"));
-    const before = openDescriptors();
+    const before = fixture.openDescriptors();
     const data = await archive(fixture.root(access));
-    assertEquals(openDescriptors(), before);
+    assertEquals(fixture.openDescriptors(), before);
     assertEquals(data.length % 512, 0);
     assertEquals(
       unpack(fixture, data),
@@ -103,14 +97,14 @@ for (const [how, access] of ACCESSES) {
     for (const [what, arrange] of cases) {
       using fixture = new Fixture();
       arrange(fixture);
-      const before = openDescriptors();
+      const before = fixture.openDescriptors();
       await assertRejects(
         () => archive(fixture.root(access), bounds),
         ExportFailed,
         undefined,
         what,
       );
-      assertEquals(openDescriptors(), before, what);
+      assertEquals(fixture.openDescriptors(), before, what);
     }
     using fixture = new Fixture();
     fixture.file("outputs/a/b", "x".repeat(10));
@@ -143,12 +137,12 @@ for (const [how, access] of ACCESSES) {
   Deno.test(`an export (${how}) that is abandoned holds no handle`, async () => {
     using fixture = new Fixture();
     fixture.file("outputs/a/b", new Uint8Array(200_000));
-    const before = openDescriptors();
+    const before = fixture.openDescriptors();
     const stream = exportOutputs(fixture.root(access));
     await stream.next();
     await stream.next();
-    assert(openDescriptors() > before || how !== "descriptors");
+    assert(fixture.openDescriptors() > before || how !== "descriptors");
     await stream.return();
-    assertEquals(openDescriptors(), before);
+    assertEquals(fixture.openDescriptors(), before);
   });
 }

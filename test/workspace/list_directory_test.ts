@@ -5,7 +5,7 @@ import {
   type ListRefusal,
   listWorkspaceDirectory,
 } from "../../src/workspace/list_directory.ts";
-import { ACCESSES, Fixture, makeFifo, openDescriptors } from "./support.ts";
+import { ACCESSES, Fixture, makeFifo } from "./support.ts";
 
 const rejected = (code: ListRefusal): ListOutcome => ({
   outcome: "rejected",
@@ -21,7 +21,7 @@ for (const [how, access] of ACCESSES) {
     fixture.file("\uffee", "");
     Deno.symlinkSync("b.txt", fixture.path("link"));
     makeFifo(fixture.path("fifo"));
-    const before = openDescriptors();
+    const before = fixture.openDescriptors();
     assertEquals(await listWorkspaceDirectory(fixture.root(access), "", 1024), {
       outcome: "completed",
       entries: [
@@ -34,7 +34,7 @@ for (const [how, access] of ACCESSES) {
       ],
       truncated: false,
     });
-    assertEquals(openDescriptors(), before);
+    assertEquals(fixture.openDescriptors(), before);
   });
 
   Deno.test(`a listing (${how}) is cut exactly at its limit and says so`, async () => {

@@ -6,13 +6,7 @@ import {
 } from "../../src/workspace/publish_file.ts";
 import type { DirectoryAccess } from "../../src/workspace/root.ts";
 import { DescentError, type Directory } from "../../src/workspace/directory.ts";
-import {
-  ACCESSES,
-  bytes,
-  Fixture,
-  openDescriptors,
-  OUTSIDE,
-} from "./support.ts";
+import { ACCESSES, bytes, Fixture, OUTSIDE } from "./support.ts";
 
 const publication = (
   path: string,
@@ -32,7 +26,7 @@ const refusal = (reason: PublishRefusal): PublishOutcome => ({
 for (const [how, access] of ACCESSES) {
   Deno.test(`a created file (${how}) has the exact bytes and mode 0600, and no sibling stays`, async () => {
     using fixture = new Fixture();
-    const before = openDescriptors();
+    const before = fixture.openDescriptors();
     const outcome = await publishFile(fixture.root(access), {
       ...publication("a/b/f.txt", ""),
       chunks: [bytes("hel"), bytes("lo")],
@@ -45,7 +39,7 @@ for (const [how, access] of ACCESSES) {
     );
     assertEquals((Deno.statSync(fixture.path("a/b")).mode ?? 0) & 0o777, 0o700);
     assertEquals(fixture.tree(), ["a", "a/b", "a/b/f.txt"]);
-    assertEquals(openDescriptors(), before);
+    assertEquals(fixture.openDescriptors(), before);
   });
 
   Deno.test(`creation (${how}) never takes the place of anything`, async () => {

@@ -4,13 +4,7 @@ import {
   type ReadRefusal,
   readWorkspaceFile,
 } from "../../src/workspace/read_file.ts";
-import {
-  ACCESSES,
-  bytes,
-  Fixture,
-  makeFifo,
-  openDescriptors,
-} from "./support.ts";
+import { ACCESSES, bytes, Fixture, makeFifo } from "./support.ts";
 
 const rejected = (code: ReadRefusal): ReadOutcome => ({
   outcome: "rejected",
@@ -53,7 +47,7 @@ for (const [how, access] of ACCESSES) {
     Deno.symlinkSync("nowhere", fixture.path("dangling"));
     makeFifo(fixture.path("fifo"));
     const root = fixture.root(access);
-    const before = openDescriptors();
+    const before = fixture.openDescriptors();
     const table: readonly (readonly [string, ReadRefusal])[] = [
       ["missing", "not_found"],
       ["missing/deep", "not_found"],
@@ -76,7 +70,7 @@ for (const [how, access] of ACCESSES) {
         path,
       );
     }
-    assertEquals(openDescriptors(), before);
+    assertEquals(fixture.openDescriptors(), before);
   });
 
   Deno.test(`another directory at the root's path (${how}) is not served`, async () => {

@@ -51,6 +51,21 @@ export class Fixture implements Disposable {
     return names.sort();
   }
 
+  /** Descriptors of this process that are open below the fixture: other tests have their own. */
+  openDescriptors(): number {
+    let count = 0;
+    for (const entry of Deno.readDirSync("/proc/self/fd")) {
+      try {
+        const target = Deno.readLinkSync(`/proc/self/fd/${entry.name}`);
+        if (target.startsWith(this.folder)) count++;
+      } catch (error) {
+        // The descriptor of the listing itself, or one of another thread, is gone again.
+        if (!(error instanceof Deno.errors.NotFound)) throw error;
+      }
+    }
+    return count;
+  }
+
   [Symbol.dispose](): void {
     Deno.removeSync(this.folder, { recursive: true });
   }
@@ -66,11 +81,6 @@ export const ACCESSES: readonly (readonly [string, DirectoryAccess])[] = [
 export function makeFifo(path: string): void {
   const made = new Deno.Command("mkfifo", { args: [path] }).outputSync();
   if (!made.success) throw new Error("mkfifo failed");
-}
-
-/** Open descriptors of this process, to prove that none is left. */
-export function openDescriptors(): number {
-  return [...Deno.readDirSync("/proc/self/fd")].length;
 }
 
 /** `text` as bytes. */
