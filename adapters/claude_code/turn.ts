@@ -26,29 +26,22 @@ import {
   type Admission,
 } from "./active_input.ts";
 import type { ControlChannel } from "./control_channel.ts";
-import { FunctionCalls, ResultRefused } from "./function_calls.ts";
+import { type FunctionCalls, ResultRefused } from "./function_calls.ts";
 import { userLine } from "./input.ts";
-import { InputLedger } from "./input_ledger.ts";
-import { Interactions, judgeTool, type NativeAsk } from "./interactions.ts";
+import { judgeTool, type NativeAsk } from "./interactions.ts";
 import type { NativeFrame } from "./native_frames.ts";
-import { RunUsage } from "./run_usage.ts";
-import { StructuredOutput } from "./structured_output.ts";
-import { TextItems } from "./text_items.ts";
-import { type McpIdentity, ToolObservations } from "./tool_observations.ts";
 import { LOST, nativeDone, nativeFailure } from "./turn_end.ts";
 import { TurnOutput } from "./turn_output.ts";
-import { TurnReader } from "./turn_reader.ts";
+import { turnParts, type TurnPartsHost } from "./turn_parts.ts";
+import { type TurnParts, TurnReader } from "./turn_reader.ts";
 
 /** What a Turn may use of its Executor. */
-export interface TurnHost extends ActiveInputHost {
+export interface TurnHost extends ActiveInputHost, TurnPartsHost {
   readonly control: ControlChannel;
   /** The native Session that the program named, once it did. */
   observedSession(): string | undefined;
-  readonly observeMessages: boolean;
-  readonly structuredOutput: boolean;
   /** Whether native questions go to Core. */
   readonly asks: boolean;
-  mcpIdentity(name: string): McpIdentity | undefined;
   /** Whether a tool was offered to the model by the configuration. */
   offers(tool: string): boolean;
 }
@@ -57,6 +50,8 @@ export interface TurnHost extends ActiveInputHost {
 const CANCEL_MILLISECONDS = 10_000;
 /** The program has this long to show that it took a decision or a result. */
 const RECEIPT_MILLISECONDS = 10_000;
+
+const UNSETTLED = "unsettled_native_operations";
 
 const DENIED = {
   behavior: "deny",
@@ -68,46 +63,22 @@ export class ClaudeTurn implements Turn {
   #phase: "running" | "cancelling" | "settled" = "running";
   readonly #settlement = deferred<Settlement>();
   readonly #output: TurnOutput;
+  readonly #parts: TurnParts;
   readonly #reader: TurnReader;
-  readonly #ledger = new InputLedger();
-  readonly #text: TextItems;
-  readonly #tools: ToolObservations;
-  readonly #functions: FunctionCalls;
-  readonly #interactions: Interactions;
-  readonly #usage: RunUsage;
   readonly #active: ActiveInputs;
   #cancellation: Promise<void> | undefined;
 
   constructor(private readonly host: TurnHost, sink: TurnSink) {
     this.#output = new TurnOutput(sink);
-    this.#active = new ActiveInputs(host, this.#ledger);
-    const emit = this.#output.emit.bind(this.#output);
-    this.#text = new TextItems(host.observeMessages, emit);
-    this.#tools = new ToolObservations(emit, (name) => host.mcpIdentity(name));
-    this.#functions = new FunctionCalls(emit);
-    this.#usage = new RunUsage(emit);
-    this.#interactions = new Interactions(
-      emit,
-      host.ids,
-      (id, body) => host.control.reply(id, body),
-    );
-    this.#reader = new TurnReader({
-      ledger: this.#ledger,
-      text: this.#text,
-      tools: this.#tools,
-      functions: this.#functions,
-      interactions: this.#interactions,
-      usage: this.#usage,
-      ...(host.structuredOutput
-        ? { structured: new StructuredOutput(emit) }
-        : {}),
-    });
+    this.#parts = turnParts(host, (event) => this.#output.emit(event));
+    this.#active = new ActiveInputs(host, this.#parts.ledger);
+    this.#reader = new TurnReader(this.#parts);
   }
 
   /** Writes the opening input. Throws as {@linkcode Child.write}. */
   begin(input: MessageInput, signal: AbortSignal): Promise<void> {
     const uuid = this.host.ids.uuid();
-    void this.#ledger.add(uuid).catch(() => {}); // only active input has a receipt to give
+    void this.#parts.ledger.add(uuid).catch(() => {}); // only active input has a receipt to give
     return this.host.write(userLine(input, uuid), signal);
   }
 
@@ -129,12 +100,13 @@ export class ClaudeTurn implements Turn {
     demand: Parameters<FunctionCalls["offer"]>[0],
     answer: (response: unknown) => Promise<void>,
   ): boolean {
-    return this.#phase === "running" && this.#functions.offer(demand, answer);
+    return this.#phase === "running" &&
+      this.#parts.functions.offer(demand, answer);
   }
 
   /** The program gave a function call up. */
   functionWithdrawn(rpcId: string | number): void {
-    this.#functions.withdrawn(rpcId);
+    this.#parts.functions.withdrawn(rpcId);
   }
 
   /** Decides a tool call of the model, or lets Core decide. */
@@ -143,9 +115,9 @@ export class ClaudeTurn implements Turn {
     const verdict = open ? judgeTool(ask, this.host.asks) : "deny";
     switch (verdict) {
       case "ask":
-        return this.#interactions.askPermission(requestId, ask);
+        return this.#parts.interactions.askPermission(requestId, ask);
       case "choose":
-        if (this.#interactions.askChoice(requestId, ask)) return;
+        if (this.#parts.interactions.askChoice(requestId, ask)) return;
         return await this.host.control.reply(requestId, DENIED);
       case "allow":
         return await this.host.control.reply(requestId, {
@@ -159,7 +131,7 @@ export class ClaudeTurn implements Turn {
 
   /** The program took a question back. */
   askWithdrawn(requestId: string): void {
-    this.#interactions.withdrawn(requestId);
+    this.#parts.interactions.withdrawn(requestId);
   }
 
   /** The native state is unknown from here on: the Turn ends without a settlement. */
@@ -176,7 +148,7 @@ export class ClaudeTurn implements Turn {
   }
 
   cancellationOutcome(): Done {
-    return this.#done(this.#text.text);
+    return this.#done(this.#parts.text.text);
   }
 
   awaitSettlement(signal: AbortSignal): Promise<Settlement> {
@@ -198,7 +170,7 @@ export class ClaudeTurn implements Turn {
     if (this.#phase !== "running") {
       throw new UnknownInteraction("The Turn takes no function results");
     }
-    const receipt = this.#functions.submit(result);
+    const receipt = this.#parts.functions.submit(result);
     try {
       await abortable(this.#receipt("A function receipt", receipt), signal);
     } catch (error) {
@@ -214,7 +186,10 @@ export class ClaudeTurn implements Turn {
     decision: PermissionDecision,
     signal: AbortSignal,
   ): Promise<void> {
-    const applied = this.#interactions.decidePermission(requestId, decision);
+    const applied = this.#parts.interactions.decidePermission(
+      requestId,
+      decision,
+    );
     await abortable(this.#receipt("A permission receipt", applied), signal);
   }
 
@@ -223,7 +198,7 @@ export class ClaudeTurn implements Turn {
     decision: UserChoiceDecision,
     signal: AbortSignal,
   ): Promise<void> {
-    const applied = this.#interactions.decideChoice(askId, decision);
+    const applied = this.#parts.interactions.decideChoice(askId, decision);
     await abortable(this.#receipt("A user choice receipt", applied), signal);
   }
 
@@ -235,13 +210,13 @@ export class ClaudeTurn implements Turn {
   #admission(): Admission {
     if (this.#phase !== "running") return "closed";
     if (!this.#reader.ready) return "not_ready";
-    return this.#ledger.allTerminal ? "closed" : "open";
+    return this.#parts.ledger.allTerminal ? "closed" : "open";
   }
 
   async #runCancel(): Promise<void> {
     this.#phase = "cancelling";
     this.#reader.cancelling = true;
-    this.#functions.dropUnanswered();
+    this.#parts.functions.dropUnanswered();
     const { clock, control } = this.host;
     try {
       await within(
@@ -264,38 +239,44 @@ export class ClaudeTurn implements Turn {
   #finish(): void {
     const outcome = this.#reader.outcome;
     const cancelled = this.#phase === "cancelling";
-    const unsettled = this.#functions.owesReceipt ||
-      (!cancelled && (this.#functions.anyOpen || this.#tools.anyOpen));
+    // A submitted result without its receipt: nobody knows whether the model got it.
+    const unconfirmed = this.#parts.functions.owesReceipt;
+    const open = !cancelled &&
+      (this.#parts.functions.anyOpen || this.#parts.tools.anyOpen);
     this.#closeParts();
     if (outcome.type === "failed") {
       this.#output.emit({ type: "error", payload: nativeFailure(outcome) });
     }
-    const settlement: Settlement = unsettled
-      ? { reusable: false, reason: "unsettled_native_operations" }
+    const content = outcome.type === "completed" ? outcome.content : undefined;
+    if (unconfirmed) {
+      const reason = new Error(UNSETTLED);
+      this.#end(() => this.#settlement.reject(reason), content);
+      this.host.invalidate(reason);
+      return;
+    }
+    const settlement: Settlement = open
+      ? { reusable: false, reason: UNSETTLED }
       : { reusable: true };
-    this.#end(
-      () => this.#settlement.resolve(settlement),
-      outcome.type === "completed" ? outcome.content : undefined,
-    );
+    this.#end(() => this.#settlement.resolve(settlement), content);
   }
 
   #closeParts(): void {
-    this.#interactions.close();
-    this.#functions.close();
-    this.#tools.close();
+    this.#parts.interactions.close();
+    this.#parts.functions.close();
+    this.#parts.tools.close();
   }
 
-  #end(settle: () => void, content = this.#text.text): void {
+  #end(settle: () => void, content = this.#parts.text.text): void {
     this.#phase = "settled";
     this.#output.end({ type: "done", payload: this.#done(content) });
-    this.#ledger.close();
+    this.#parts.ledger.close();
     void this.#output.closed.then(settle);
   }
 
   #done(content: string): Done {
     return nativeDone(
       content,
-      this.#usage.usage,
+      this.#parts.usage.usage,
       this.host.observedSession(),
     );
   }

@@ -7,6 +7,7 @@ import type { Turn } from "../../../src/harness/contract.ts";
 import { type Deferred, deferred } from "../../../src/platform/deferred.ts";
 import type { FunctionTool } from "../../../src/protocol/configuration.ts";
 import { ClaudeExecutor } from "../../../adapters/claude_code/executor.ts";
+import { nativeToolName } from "../../../adapters/claude_code/kind.ts";
 import { McpTools } from "../../../adapters/claude_code/mcp_tools.ts";
 import { toolInventory } from "../../../adapters/claude_code/tool_inventory.ts";
 import { CollectingSink } from "../../support/messages_sink.ts";
@@ -187,7 +188,7 @@ export class FakeClaude {
 
   init(members: object = {}): unknown {
     const functions = (this.options.functionTools ?? []).map(({ name }) =>
-      `mcp__functions__${name}`
+      nativeToolName("functions", name)
     );
     return {
       type: "system",
