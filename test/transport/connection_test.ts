@@ -293,10 +293,11 @@ for (
 }
 
 Deno.test("the first end wins", async () => {
-  const { connection, socket } = connect();
+  const { connection, log, socket } = connect();
   socket.fault("message_too_large");
   socket.end(4001);
   await connection.close();
+  assertEquals(log.events.map((event) => event.event), ["connection_ended"]);
   assertEquals(await connection.ended, {
     kind: "lost",
     cause: "frame_too_large",

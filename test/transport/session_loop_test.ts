@@ -375,6 +375,29 @@ Deno.test("device_shutdown counts although Core closes right behind it", async (
   assertEquals(rig.exit, { reason: "shutdown_requested" });
 });
 
+Deno.test("frames that came before the end are handled before the router is shut down", async () => {
+  const rig = new LoopRig();
+  const order: string[] = [];
+  const reply = deferred();
+  rig.onRouter = (router) => {
+    router.onHandle = (envelope) => {
+      order.push(envelope.type);
+      return envelope.type === "first" ? reply.promise : undefined;
+    };
+    router.onShutdown = () => Promise.resolve(void order.push("shutdown"));
+  };
+  rig.start();
+  await rig.clock.advance(1_000);
+  rig.sockets[0]?.receive('{"type":"first"}');
+  rig.sockets[0]?.receive('{"type":"second"}');
+  rig.sockets[0]?.end(1000);
+  await rig.clock.advance(500);
+  reply.resolve();
+  await rig.clock.advance(0);
+  assertEquals(order, ["first", "second", "shutdown"]);
+  await rig.finish();
+});
+
 Deno.test("a stop ends the loop from every wait", async (t) => {
   const stopDuring = async (
     name: string,
