@@ -6,6 +6,7 @@ import type {
   McpBinding,
   PreparedConfiguration,
 } from "../harness/contract.ts";
+import type { Log } from "../platform/log.ts";
 import type { AgentOptions } from "../protocol/agent_options.ts";
 import type { McpHttpServer } from "../protocol/configuration.ts";
 import { checkConfigurationSupport } from "../protocol/configuration_support.ts";
@@ -14,6 +15,7 @@ import type {
   PrepareErrorCode,
 } from "../protocol/execution.ts";
 import { isBlank } from "../protocol/text.ts";
+import { guarded } from "./adapter_checks.ts";
 import type {
   AcceptedEnvironment,
   BindingJudgement,
@@ -61,6 +63,7 @@ export type Judgement =
 export interface JudgementContext {
   readonly harnesses: HarnessKinds;
   readonly binding: WorkspaceBinding | undefined;
+  readonly log: Log;
   /** The text the request came in. */
   readonly source: string;
 }
@@ -101,7 +104,10 @@ export function judgeConfiguration(
     return refuse("unsupported_configuration", "two MCP servers share a label");
   }
   const prepared = translate(request, support.value, environment, servers);
-  const refusal = factory.checkConfiguration(prepared);
+  const refusal = guarded(
+    context.log,
+    () => factory.checkConfiguration(prepared),
+  );
   if (refusal !== undefined) {
     return refuse("unsupported_configuration", refusal.reason);
   }

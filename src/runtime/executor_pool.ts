@@ -83,7 +83,10 @@ export class ExecutorPool {
   /** Keeps the native object that a preparation brought, usable or not. */
   adopt(executor: ExecutorRecord, native: Executor): void {
     executor.native = native;
-    native.retired.then((reason) => this.#retired(executor, reason));
+    native.retired.then(
+      (reason) => this.#retired(executor, reason),
+      () => this.#retired(executor, "unknown"), // it promised never to reject
+    );
   }
 
   /** Takes an idle Executor out of its idle period. */

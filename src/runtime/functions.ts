@@ -45,7 +45,9 @@ export class FunctionResults {
       trace,
       key: resultKey(runId, result.call_id),
       fingerprint: resultFingerprint(result),
-      capability: "function_tools",
+      capabilities: result.content.some(({ type }) => type === "input_image")
+        ? ["function_tools", "function_result_images"]
+        : ["function_tools"],
       stillPending: () => this.#runs.get(runId) === run,
       submit: (turn, signal) => turn.submitFunctionResult(result, signal),
       settled: () => {},

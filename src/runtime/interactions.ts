@@ -71,7 +71,7 @@ export class Decisions {
       trace: traceOf(envelope.trace, this.#scope.ids),
       key: decisionKey(kind, id),
       fingerprint: parts.fingerprint,
-      capability: "permissions",
+      capabilities: ["permissions"],
       stillPending: () => this.#runs.route(kind, id) === route,
       ...(refusal === undefined || route === undefined
         ? {}

@@ -70,6 +70,7 @@ export class Preparations {
     const judged = judgeConfiguration(request, {
       harnesses,
       binding,
+      log: scope.log,
       source: envelope.source,
     });
     if (!judged.ok) return reject(judged.code, judged.reason);

@@ -92,7 +92,7 @@ export class Settlements {
     if (verdict === "cancel_refused") return { kind: "kept", cause: verdict };
     if (verdict === "confirmed") await run.outputDone.promise;
     this.#judgeOutput(run, verdict);
-    if (this.#mustClose(run, verdict)) {
+    if (this.#mustClose(run)) {
       if (!await this.#pool.close(run.executor)) {
         return { kind: "kept", cause: "close" };
       }
@@ -148,7 +148,7 @@ export class Settlements {
     const refused = deferred<never>();
     let cancelling: Promise<void> | undefined;
     const cancel = () => {
-      cancelling ??= Promise.try(() => turn.cancel(budget.signal));
+      cancelling = Promise.try(() => turn.cancel(budget.signal));
       cancelling.catch(() => refused.reject(new CancelRefused()));
     };
     try {
@@ -203,10 +203,11 @@ export class Settlements {
     ) run.protocolError ??= "the Turn ended without a terminal result";
   }
 
-  #mustClose(run: Run, verdict: NativeVerdict): boolean {
+  /** Whether the Executor cannot be kept; without a confirmed settlement it never is. */
+  #mustClose(run: Run): boolean {
     const { executor, release } = run;
-    return verdict === "unconfirmed" || run.turn === undefined ||
-      release.settlement?.reusable !== true || run.startError !== undefined ||
+    return run.turn === undefined || release.settlement?.reusable !== true ||
+      run.startError !== undefined ||
       run.protocolError !== undefined || run.outputFailed || run.interrupted ||
       executor.invalid !== undefined || executor.retired !== undefined ||
       !this.#scope.open;

@@ -8,6 +8,7 @@ import {
   type StartErrorCode,
 } from "../protocol/execution.ts";
 import { type Admission, transition } from "./admission.ts";
+import { inputRefusal } from "./adapter_checks.ts";
 import type { Admissions } from "./admissions.ts";
 import type { ExecutorRecord } from "./executor.ts";
 import { startFingerprint } from "./fingerprint.ts";
@@ -98,10 +99,7 @@ export class Starts {
   ): boolean {
     const identity = admission?.executor?.identity;
     if (identity === undefined) return false;
-    const refusal = identity.factory.checkInput(
-      identity.configuration,
-      start.input,
-    );
+    const refusal = inputRefusal(this.#parts.scope.log, identity, start.input);
     if (refusal === undefined) return false;
     this.#parts.scope.log.info("input refused", {
       kind: identity.kind,

@@ -10,6 +10,7 @@ import {
   type PromptSteerAck,
   type SteerErrorCode,
 } from "../protocol/steering.ts";
+import { inputRefusal } from "./adapter_checks.ts";
 import { type InputRecord, refusalOf } from "./active_inputs.ts";
 import { inputFingerprint } from "./fingerprint.ts";
 import { INPUT_WRITE_BUDGET_MS, REPLY_BUDGET_MS } from "./limits.ts";
@@ -79,7 +80,8 @@ export class Steering {
       record.receipt = refusalOf(steer.input_id, "busy");
       return refuse("busy");
     }
-    if (this.#refusesInput(run, steer)) {
+    const { identity } = run.executor;
+    if (inputRefusal(this.#scope.log, identity, steer.input) !== undefined) {
       record.receipt = refusalOf(steer.input_id, "rejected");
       return refuse("rejected");
     }
@@ -94,11 +96,6 @@ export class Steering {
         end();
       }
     });
-  }
-
-  #refusesInput(run: Run, steer: PromptSteer): boolean {
-    const { factory, configuration } = run.executor.identity;
-    return factory.checkInput(configuration, steer.input) !== undefined;
   }
 
   async #submit(

@@ -24,7 +24,8 @@ export interface Submission {
   /** What is remembered once it was applied. */
   readonly key: string;
   readonly fingerprint: string;
-  readonly capability: CapabilityName;
+  /** What the admitted declaration must support. */
+  readonly capabilities: readonly CapabilityName[];
   /** What the Run lacks when the answer comes too late; asked again when its turn has come. */
   readonly stillPending: () => boolean;
   /** A second check that needs the pending interaction; a code refuses without any native call. */
@@ -102,8 +103,8 @@ export class Submissions {
     if (!submission.stillPending()) return "not_pending";
     const turn = run.reachable;
     if (turn === undefined) return "not_ready";
-    if (run.declaration[submission.capability] !== "supported") {
-      return "unsupported";
+    for (const capability of submission.capabilities) {
+      if (run.declaration[capability] !== "supported") return "unsupported";
     }
     const refusal = submission.refusal?.();
     if (refusal !== undefined) return refusal;

@@ -1,7 +1,17 @@
 import { assertEquals } from "@std/assert";
 import { deferred } from "../../src/platform/deferred.ts";
 import { frameOf } from "./fake_connection.ts";
-import { inWorld, prepare } from "./world.ts";
+import { ExecutorPool } from "../../src/runtime/executor_pool.ts";
+import { RouterScope } from "../../src/runtime/scope.ts";
+import { silentLog } from "../../src/platform/log.ts";
+import { settleEvents, VirtualClock } from "../support/virtual_clock.ts";
+import { FakeConnection } from "./fake_connection.ts";
+import {
+  declaration,
+  ScriptedExecutor,
+  ScriptedFactory,
+} from "./scripted_harness.ts";
+import { countingIds, inWorld, prepare } from "./world.ts";
 
 /** What a second request for a Session must say to find the Executor of `world.running()`. */
 const CONTINUED = { agent_session_id: "native" };
@@ -237,3 +247,58 @@ Deno.test("an engine that dies idle is closed and replaced", () =>
     await world.ready("session", "second", CONTINUED);
     assertEquals(world.factory.prepares, 2);
   }));
+
+Deno.test("closes of one Executor join; after a failure the next one is a new attempt", async () => {
+  const scope = new RouterScope({
+    clock: new VirtualClock(),
+    ids: countingIds(),
+    log: silentLog,
+    sender: new FakeConnection(),
+  });
+  const pool = new ExecutorPool(scope, {
+    retryRun() {},
+    retiredWhileReady() {},
+    removed() {},
+  });
+  const configuration = {
+    sessionId: "session",
+    agentStateKey: "agents-api-session",
+    requireExistingNativeSession: false,
+    harnessConfig: {},
+    observeMessages: false,
+    observeSubagentIdentities: false,
+    disableSubagents: false,
+    functionTools: [],
+    toolSearch: false,
+    environment: { kind: "none" as const },
+  };
+  const executor = pool.create({
+    id: "executor",
+    kind: "contract",
+    sessionId: "session",
+    environmentId: "",
+    stateKey: "agents-api-session",
+    fingerprint: "",
+    declaration: declaration(),
+    configuration,
+    complete: () => Promise.resolve(configuration),
+    factory: new ScriptedFactory(),
+  });
+  assertEquals(await pool.close(executor), false); // it only cancels a preparation
+  assertEquals(executor.owner.signal.aborted, true);
+  const native = new ScriptedExecutor(configuration);
+  pool.adopt(executor, native);
+  executor.preparing = false;
+  native.closeGate = deferred();
+  native.onClose = "refuse";
+  const closes = [pool.close(executor), pool.close(executor)];
+  await settleEvents();
+  assertEquals(native.closes, 1);
+  native.closeGate.resolve();
+  assertEquals(await Promise.all(closes), [false, false]);
+  assertEquals(pool.all().length, 1);
+  native.onClose = "confirm";
+  assertEquals(await pool.close(executor), true);
+  assertEquals(await pool.close(executor), true);
+  assertEquals([native.closes, pool.all().length], [2, 0]);
+});

@@ -508,3 +508,20 @@ Deno.test("an engine that gives up a ready Executor fails its handle", () =>
     assertEquals(world.factory.executor.closes, 1);
     assertEquals(world.router.status().executors, []);
   }));
+
+Deno.test("a record that owns its preparation is not dropped for newer ones", () =>
+  inWorld(async (world) => {
+    await world.ready("kept", "kept");
+    for (let index = 0; index < 70; index++) {
+      const requestId = `prepare ${index}`;
+      await world.ready("session", requestId);
+      const { handle } = world.status(requestId);
+      await world.send("execution_release", requestId, { handle });
+    }
+    await world.send(
+      "execution_start",
+      "kept",
+      world.startPayload("run", "kept"),
+    );
+    assertEquals(world.status("kept").state, "started");
+  }));

@@ -304,3 +304,15 @@ Deno.test("a bound daemon hands the adapter its workspace, and fails when it is 
       "/bound",
     );
   }));
+
+Deno.test("a snapshot that became stale while it waited is not sent", () =>
+  bound(async (world) => {
+    const handle = await ready(world);
+    world.connection.hold(frameOf("preparation_status", "ready"));
+    await world.send("execution_prepare", "prepare", readOnly());
+    await world.send("execution_prepare", "prepare", readOnly());
+    await world.send("execution_release", "prepare", { handle });
+    world.connection.release();
+    await world.advance(0);
+    assertEquals(world.words(), ["ready(2)", "released(4)"]);
+  }));

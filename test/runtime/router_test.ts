@@ -20,19 +20,55 @@ Deno.test("an unknown frame type is logged, escaped and short, and not answered"
   }));
 
 Deno.test("a handler that throws is a logged bug and ends nothing", async () => {
-  const world = new World();
-  world.factory.checkConfiguration = () => {
-    throw new Error("adapter bug");
-  };
-  await world.send("execution_prepare", "prepare", prepare());
+  const world = new World({
+    router: {
+      services: [() => ({
+        frames: ["workspace_read"],
+        handle() {
+          throw new Error("bug");
+        },
+        work: () => ({
+          transfer: false,
+          write: false,
+          export: false,
+          reads: 0,
+        }),
+        unknownOwners: () => [],
+        close() {},
+      })],
+    },
+  });
+  await world.send("workspace_read", "id");
   assert(
     world.log.events.some(({ event }) => event === "frame handler failed"),
   );
-  world.factory.checkConfiguration = () => undefined;
   await world.ready();
   world.connection.end();
   await world.router.shutdown();
 });
+
+Deno.test("an adapter check that throws refuses, and is logged", () =>
+  inWorld(async (world) => {
+    const bug = () => {
+      throw new Error("adapter bug");
+    };
+    await world.ready();
+    const payload = world.startPayload();
+    world.fresh();
+    world.factory.checkInput = bug;
+    await world.send("execution_start", "prepare", payload);
+    world.factory.checkConfiguration = bug;
+    await world.send("execution_prepare", "other", prepare("other"));
+    assertEquals(world.words(), [
+      "rejected(0) invalid_start",
+      "rejected(0) unsupported_configuration",
+    ]);
+    assertEquals(
+      world.log.events.filter(({ event }) => event === "adapter check failed")
+        .length,
+      2,
+    );
+  }));
 
 Deno.test("a reply repeats a valid trace and replaces a malformed one", () =>
   inWorld(async (world) => {

@@ -1,7 +1,7 @@
 import { assertEquals } from "@std/assert";
 import { deferred } from "../../src/platform/deferred.ts";
 import { frameOf } from "./fake_connection.ts";
-import { ScriptedTurn } from "./scripted_harness.ts";
+import { declaration, ScriptedTurn } from "./scripted_harness.ts";
 import { input, inWorld, prepare, type World } from "./world.ts";
 
 const malformed: readonly (readonly [string, Record<string, unknown>])[] = [
@@ -464,4 +464,61 @@ Deno.test("a native start that outlasts its reservation is ended at the deadline
       "failed(4) executor_unavailable",
     ]);
     assertEquals(executor.closes, 1);
+  }));
+
+Deno.test("a Run that ends at once stays owned until its started went out", () =>
+  inWorld(async (world) => {
+    await world.ready();
+    world.connection.hold(frameOf("preparation_status", "started"));
+    await world.send("execution_start", "prepare", world.startPayload());
+    world.factory.executor.turn.finish();
+    await world.advance(0);
+    assertEquals(world.router.activeRuns, 1);
+    world.connection.release();
+    await world.advance(0);
+    assertEquals(world.router.activeRuns, 0);
+    assertEquals(world.words().slice(-2), ["started(4)", "done"]);
+  }));
+
+Deno.test("images need their capability, for a start and for an active input", () =>
+  inWorld(async (world) => {
+    const image = [{
+      content: [{
+        type: "input_image",
+        image_url: "data:image/png;base64,AA==",
+      }],
+    }];
+    await world.ready();
+    const payload = world.startPayload();
+    world.fresh();
+    await world.send("execution_start", "prepare", {
+      ...payload,
+      input: image,
+    });
+    await world.send("execution_start", "prepare", payload);
+    await world.send("prompt_steer", "run", {
+      input_id: "1",
+      input: image,
+      durable_receipt: true,
+    });
+    await world.send("function_result", "run", {
+      delivery_id: "d",
+      call_id: "c",
+      success: true,
+      content: image[0]?.content,
+    });
+    assertEquals(world.words(), [
+      "rejected(0) invalid_start",
+      "starting(3)",
+      "started(4)",
+      "input rejected",
+      "ack unsupported",
+    ]);
+  }, {
+    harness: {
+      declaration: declaration({
+        message_images: "unsupported",
+        function_result_images: "unsupported",
+      }),
+    },
   }));

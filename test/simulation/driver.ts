@@ -171,15 +171,14 @@ export class Driver {
       return this.send("execution_start", request, last);
     }
     const routed = random.pick(this.router.status().runs)?.id;
+    const fresh = routed === undefined || random.chance(0.9);
     const start = {
       ...this.#known.get(request),
-      // Core never uses a Run id twice; a routed one is refused.
-      run_id: random.chance(0.1) && routed !== undefined
-        ? routed
-        : `r${this.#deliveries++}`,
+      // Core never uses a Run id twice; one that is routed is refused.
+      run_id: fresh ? `r${this.#deliveries++}` : routed,
       input: input(random.chance(0.1) ? "other" : "hello"),
     };
-    this.#lastStart.set(request, start);
+    if (fresh) this.#lastStart.set(request, start);
     this.send("execution_start", request, start);
   }
 
