@@ -11,8 +11,8 @@ release_public_key=''
 
 program=agent-daemon
 deno_version=2.9.6
-# What the program may do; the compiled releases are built with the same list.
-permissions='--allow-net --allow-read --allow-write --allow-env --allow-run --allow-sys --allow-ffi'
+# What the program may do; the compiled releases are built with the same.
+permissions='--allow-all'
 
 say() { printf '%s\n' "$*"; }
 warn() { printf '%s: %s\n' "$program" "$*" >&2; }

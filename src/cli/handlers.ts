@@ -29,6 +29,9 @@ const handlers: Readonly<Record<string, () => Promise<CommandHandler>>> = {
   "service restart": service,
   "service status": service,
   "service print": service,
+  "upgrade": async () => (await import("./upgrade.ts")).upgradeCommand,
+  "rollback": async () => (await import("./upgrade.ts")).rollbackCommand,
+  "uninstall": async () => (await import("./uninstall.ts")).uninstallCommand,
   "version": async () => (await import("./version.ts")).versionCommand,
   "help": async () => (await import("./help_command.ts")).helpCommand,
 };

@@ -25,6 +25,10 @@ export const installationCommands: readonly CommandSpecification[] = [
         description: "Where releases are served.",
       },
       { name: "check", description: "Only says what would be done." },
+      {
+        name: "force",
+        description: "Installs it although it speaks another wire version.",
+      },
     ],
     examples: ["agent-daemon upgrade --check"],
     exits: ["unavailable", "protocol", "configuration"],
