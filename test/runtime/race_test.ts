@@ -1,0 +1,183 @@
+// Races between Core, the engine, the connection and time, each pinned to one order.
+import { assertEquals } from "@std/assert";
+import { deferred } from "../../src/platform/deferred.ts";
+import { frameOf } from "./fake_connection.ts";
+import { input, inWorld } from "./world.ts";
+
+const STEER = { input_id: "1", input: input(), durable_receipt: true };
+
+Deno.test("an engine whose pipe broke fails its own Run and no other", () =>
+  inWorld(async (world) => {
+    await world.running("run", "one", "one");
+    await world.running("run 2", "two", "two");
+    world.fresh();
+    const [broken, healthy] = world.factory.executors.map(({ turn }) => turn);
+    if (broken === undefined || healthy === undefined) throw new Error("setup");
+    broken.onCancel = "refuse";
+    await world.send("prompt_steer", "run", STEER);
+    await world.send("function_result", "run", {
+      delivery_id: "f",
+      call_id: "c",
+      success: true,
+      content: [],
+    });
+    broken.steers[0]?.result.reject(new Deno.errors.BrokenPipe());
+    broken.submits[0]?.result.reject(new Deno.errors.BrokenPipe());
+    await world.send("prompt_cancel", "run", { delivery_id: "d" });
+    assertEquals(world.words().sort(), [
+      "ack cancel_failed",
+      "ack runtime_error",
+      "input outcome_unknown",
+    ]);
+    await world.advance(1_000);
+    assertEquals(world.words(), ["error", "done"]);
+    await healthy.delta("x");
+    healthy.finish();
+    await world.advance(0);
+    assertEquals(world.words(), ["delta 1", "done"]);
+  }));
+
+Deno.test("a refused cancel with an input in flight: the input's receipt, done, then applied", () =>
+  inWorld(async (world) => {
+    await world.running();
+    world.fresh();
+    const { turn } = world.factory.executor;
+    turn.onCancel = "refuse";
+    await world.send("prompt_steer", "run", STEER);
+    turn.steers[0]?.written();
+    await world.send("prompt_cancel", "run", { delivery_id: "one" });
+    turn.onCancel = "settle";
+    await world.send("prompt_cancel", "run", { delivery_id: "two" });
+    turn.steers[0]?.result.reject(new Error("interrupted"));
+    await world.advance(0);
+    assertEquals(world.words(), [
+      "written",
+      "ack cancel_failed",
+      "input outcome_unknown",
+      "done",
+      "applied",
+    ]);
+  }));
+
+Deno.test("after an early done with a failing cleanup the handle is powerless and the Run's cancel is not", () =>
+  inWorld(async (world) => {
+    await world.running();
+    const { handle } = world.status();
+    const { executor } = world.factory;
+    executor.onClose = "refuse";
+    executor.turn.finish("answer", { reusable: false, reason: "worn out" });
+    await world.advance(0);
+    assertEquals(world.router.status().owningAdmissions, 0);
+    world.fresh();
+    await world.send("execution_release", "prepare", { handle });
+    assertEquals(executor.closes, 1);
+    executor.onClose = "confirm";
+    await world.send("prompt_cancel", "run", { delivery_id: "d" });
+    assertEquals(executor.closes, 2);
+    assertEquals(world.words(), ["started(4)", "done", "applied"]);
+  }));
+
+Deno.test("a Run keeps its target when its handle's record was dropped", () =>
+  inWorld(async (world) => {
+    await world.running();
+    const { handle } = world.status();
+    for (let index = 0; index < 64; index++) {
+      const requestId = `prepare ${index}`;
+      await world.ready("other", requestId);
+      const other = world.status(requestId).handle;
+      await world.send("execution_release", requestId, { handle: other });
+    }
+    world.fresh();
+    await world.send("execution_release", "prepare", { handle });
+    await world.send("prompt_cancel", "run", { delivery_id: "one" });
+    await world.send("prompt_cancel", "run", { delivery_id: "two" });
+    assertEquals(world.words(), [
+      "rejected(0) unknown_preparation",
+      "done",
+      "applied",
+      "ack run_inactive",
+    ]);
+    assertEquals(world.factory.executors[0]?.turn.cancels, 1);
+  }));
+
+Deno.test("a slow peer stops the engine, not the router, and the end of the connection settles the Run", () =>
+  inWorld(async (world) => {
+    await world.running();
+    const { turn } = world.factory.executor;
+    world.connection.hold(frameOf("delta"));
+    let taken = 0;
+    for (let index = 0; index < 100; index++) {
+      void turn.delta("x").then(() => taken++);
+    }
+    await world.advance(60_000);
+    assertEquals(taken, 65); // 64 wait, one is on its way
+    assertEquals(world.router.activeRuns, 1);
+    world.connection.end();
+    await world.advance(0);
+    assertEquals(taken, 100);
+    assertEquals(turn.cancels, 1);
+    assertEquals(world.router.activeRuns, 0);
+  }));
+
+Deno.test("done and cancel in one turn of the loop: one settlement, one done, one receipt", () =>
+  inWorld(async (world) => {
+    await world.running();
+    world.fresh();
+    const { turn } = world.factory.executor;
+    turn.finish();
+    await world.send("prompt_cancel", "run", { delivery_id: "d" });
+    assertEquals(world.words(), ["done", "applied"]);
+    assertEquals(turn.settlementWaits, 1);
+    assertEquals(world.router.status().executors[0]?.state, "idle");
+  }));
+
+Deno.test("a late cancel of the old Run does not touch the Turn that follows on the Executor", () =>
+  inWorld(async (world) => {
+    await world.running();
+    world.factory.executor.turn.finish();
+    await world.advance(0);
+    await world.running("run 2", "session", "second", {
+      agent_session_id: "native",
+    });
+    world.fresh();
+    await world.send("prompt_cancel", "run", { delivery_id: "d" });
+    await world.send("prompt_steer", "run", STEER);
+    assertEquals(world.words(), ["ack run_inactive", "input run_inactive"]);
+    assertEquals(world.factory.executor.turn.cancels, 0);
+  }));
+
+Deno.test("an Executor that dies during its Turn settles the Turn and is not kept", () =>
+  inWorld(async (world) => {
+    await world.running();
+    world.fresh();
+    const { executor } = world.factory;
+    executor.retire();
+    await world.advance(0);
+    assertEquals(executor.closes, 0);
+    executor.turn.finish();
+    await world.advance(0);
+    assertEquals(world.words(), ["done"]);
+    assertEquals(executor.closes, 1);
+  }));
+
+Deno.test("ten minutes without Core leave no child of a running and an idle Executor", () =>
+  inWorld(async (world) => {
+    await world.running("run", "one", "one");
+    await world.running("run 2", "two", "two");
+    world.factory.executors[1]?.turn.finish();
+    await world.advance(0);
+    const [running] = world.factory.executors;
+    if (running === undefined) throw new Error("setup");
+    running.turn.onCancel = "hang";
+    running.closeGate = deferred();
+    world.connection.end();
+    const shutdown = world.router.shutdown();
+    await world.advance(15_000);
+    running.closeGate.resolve();
+    await world.advance(600_000);
+    await shutdown;
+    assertEquals(
+      world.factory.executors.map(({ closedForGood }) => closedForGood),
+      [true, true],
+    );
+  }));
