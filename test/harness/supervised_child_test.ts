@@ -338,8 +338,9 @@ Deno.test("A message that breaks off at a raw line feed does not wait for ever",
   await next(messages);
   const rest = assertRejects(() => messages.next(), BrokenStream, "broke off");
   await advanceUntil(clock, rest);
-  const closing = child.close();
-  await advanceUntil(clock, closing);
+  child.kill();
+  await child.exited;
+  await advanceUntil(clock, child.close());
 });
 
 /** Moves the clock on while real processes do their part. */
