@@ -67,8 +67,9 @@ function controlsRefusal(
   { executionControls: controls, model }: PreparedConfiguration,
 ): string | undefined {
   if (!controls) return undefined;
-  if (!["disabled", "cached", "live"].includes(controls.web_search)) {
-    return "web_search must be disabled, cached or live";
+  // The engine turns `cached` into live access where nothing is sandboxed: not what was asked for.
+  if (!["disabled", "live"].includes(controls.web_search)) {
+    return "web_search must be disabled or live";
   }
   if (!["low", "medium", "high"].includes(controls.text_verbosity)) {
     return "text_verbosity must be low, medium or high";
@@ -122,26 +123,29 @@ function environmentRefusal(
     : undefined;
 }
 
+/** No network but the model provider, no login shell, no hooks or tools from elsewhere. */
+const FEATURES = {
+  api_key_model_discovery: false,
+  apps: false,
+  goals: false,
+  hooks: false,
+  memories: false,
+  plugins: false,
+  remote_plugin: false,
+  shell_snapshot: false,
+  // A steered answer ends first: its message stays whole and its tokens are counted.
+  instant_interrupt: false,
+  unbounded_connection_retries: false,
+};
+
 /** Settings that only the start of the process can carry. None of them is a secret. */
 export function processArguments(
   workingDirectory: string,
   catalogue: string | undefined,
 ): readonly string[] {
   const settings: Readonly<Record<string, unknown>> = {
-    // No network but the model provider, no update check, no login shell, no foreign hooks.
     "analytics.enabled": false,
     "check_for_update_on_startup": false,
-    "features.plugins": false,
-    "features.remote_plugin": false,
-    "features.apps": false,
-    "features.api_key_model_discovery": false,
-    "features.hooks": false,
-    "features.shell_snapshot": false,
-    "features.goals": false,
-    "features.memories": false,
-    // A steered answer ends first: its message stays whole and its tokens are counted.
-    "features.instant_interrupt": false,
-    "features.unbounded_connection_retries": false,
     "mcp_oauth_credentials_store": "file",
     // Settings and instructions come from the configuration, not from files of the workspace: an
     // untrusted project's are not read, and no directory above it is taken for its root.
@@ -155,12 +159,23 @@ export function processArguments(
   return [
     "-c",
     `projects=${trust}`,
-    ...Object.entries(settings).flatMap(([name, value]) => [
-      "-c",
-      `${name}=${JSON.stringify(value)}`,
-    ]),
+    ...Object.entries({
+      ...settings,
+      ...prefixed("features", FEATURES),
+    }).flatMap(([name, value]) => ["-c", `${name}=${JSON.stringify(value)}`]),
     "app-server",
   ];
+}
+
+function prefixed(
+  table: string,
+  settings: Readonly<Record<string, unknown>>,
+): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(settings).map((
+      [name, value],
+    ) => [`${table}.${name}`, value]),
+  );
 }
 
 /** Parameters that start and resume have in common. Holds secrets. */
@@ -203,8 +218,9 @@ function threadConfig(
     ...providerConfig(configuration, situation.limits),
     agents: agentsConfig(configuration),
     tools: { experimental_request_user_input: { enabled: asks } },
+    // A table of the thread replaces that of the process, it does not add to it.
     features: {
-      goals: false,
+      ...FEATURES,
       ...(asks ? { default_mode_request_user_input: true } : {}),
       ...(codeModeOff(configuration)
         ? { code_mode: false, code_mode_only: false }

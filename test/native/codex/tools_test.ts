@@ -7,7 +7,7 @@ import {
   type ScriptedAnswer,
   textAnswer,
 } from "../../../src/loopback/responses_provider.ts";
-import type { ResponsesRequest } from "../../../src/loopback/responses_provider.ts";
+import { offeredTools } from "../../support/responses_inspection.ts";
 import { CodexRig, unbounded } from "../../support/responses_rig.ts";
 
 const patch = (file: string): ScriptedAnswer => ({
@@ -191,22 +191,6 @@ for (const model of ["gpt-5.5", "gpt-6.2-sol", "unknown-model"]) {
   });
 }
 
-/** Names of the tools in a request, namespaces and code-mode lists included. */
-export function offeredTools(request: ResponsesRequest | undefined): string[] {
-  const flat = (tools: unknown): string[] =>
-    (Array.isArray(tools) ? tools : []).flatMap((tool) =>
-      Array.isArray(tool.tools)
-        ? flat(tool.tools).map((inner) => `${tool.name}.${inner}`)
-        : [String(tool.name ?? tool.type)]
-    );
-  const input = request?.body?.input ?? [];
-  return [
-    ...flat(request?.body?.tools),
-    ...input.filter(({ type }) => type === "additional_tools")
-      .flatMap(({ tools }) => flat(tools)),
-  ];
-}
-
 /** Paths below `root`, without what the engine itself keeps in its home. */
 async function filesBelow(root: string): Promise<string[]> {
   const found: string[] = [];
@@ -220,23 +204,16 @@ async function filesBelow(root: string): Promise<string[]> {
   return found.sort();
 }
 
-/** Waits for a file that a native command writes. */
+/** Waits for a line in a file that a native command writes. */
 async function writtenFile(directory: string, name: string): Promise<string> {
-  const watcher = Deno.watchFs(directory);
-  try {
-    for (;;) {
-      const text = await Deno.readTextFile(join(directory, name))
-        .catch(() => "");
-      if (text.endsWith("\n")) return text;
-      for await (const _event of watcher) break;
-    }
-  } finally {
-    try {
-      watcher.close();
-    } catch (error) {
-      if (!(error instanceof Deno.errors.BadResource)) throw error;
-    }
+  using watcher = Deno.watchFs(directory);
+  const read = () => Deno.readTextFile(join(directory, name)).catch(() => "");
+  let text = await read();
+  for await (const _event of watcher) {
+    text = await read();
+    if (text.endsWith("\n")) break;
   }
+  return text;
 }
 
 async function isAlive(pid: number): Promise<boolean> {
