@@ -8,7 +8,7 @@ import {
 } from "../../src/harness/contract.ts";
 import type { ContentPart } from "../../src/protocol/message_input.ts";
 import type { FunctionResult } from "../../src/protocol/functions.ts";
-import { imagesAreInline } from "./inline_image.ts";
+import { checkInlineImageParts } from "../../src/protocol/inline_image.ts";
 import { type Deferred, deferred } from "../../src/platform/deferred.ts";
 import { splitImage } from "./input.ts";
 import { rpcResult } from "./function_server.ts";
@@ -202,7 +202,7 @@ export class FunctionCalls {
 function resultProblem(result: FunctionResult): string | undefined {
   const images = result.content.some((part) => part.type === "input_image");
   if (images && !result.success) return "A failed result cannot carry images";
-  if (!imagesAreInline(result.content)) {
+  if (checkInlineImageParts(result.content) !== undefined) {
     return "An image of the result is not a canonical inline PNG or JPEG";
   }
   let characters = 0;

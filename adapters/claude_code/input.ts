@@ -8,12 +8,12 @@ import type {
   Message,
   MessageInput,
 } from "../../src/protocol/message_input.ts";
+import { checkInlineImages } from "../../src/protocol/inline_image.ts";
 import { isBlank } from "../../src/protocol/text.ts";
-import { imagesAreInline } from "./inline_image.ts";
 
 /** Refuses what the program would change or drop without a word. */
 export function checkClaudeInput(input: MessageInput): Refusal | undefined {
-  if (!input.every(({ content }) => imagesAreInline(content))) {
+  if (checkInlineImages(input) !== undefined) {
     return { reason: "An image is not a canonical inline PNG or JPEG" };
   }
   return input.every(hasVisibleContent)

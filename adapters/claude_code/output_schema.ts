@@ -1,6 +1,6 @@
 /**
- * Judges a schema for structured output. The program reads JSON numbers as binary64, so a schema
- * with a number that binary64 cannot hold would be another schema.
+ * Judges a format for structured output. That its numbers survive a binary64 was judged on the
+ * received text, before it was parsed; here it is too late to see.
  */
 import type { OutputFormat } from "../../src/protocol/configuration.ts";
 
@@ -10,19 +10,5 @@ export function checkOutputFormat(format: OutputFormat): boolean {
   const schema = format.schema;
   return typeof schema === "object" && schema !== null &&
     !Array.isArray(schema) &&
-    (schema as { readonly type?: unknown }).type === "object" &&
-    numbersSurvive(schema);
-}
-
-/**
- * Numbers are already binary64 here: which digits a literal had cannot be seen any more. Beyond the
- * exact integers two literals share a value, so those are refused.
- */
-function numbersSurvive(value: unknown): boolean {
-  if (typeof value === "number") {
-    return Number.isFinite(value) &&
-      (!Number.isInteger(value) || Number.isSafeInteger(value));
-  }
-  if (typeof value !== "object" || value === null) return true;
-  return Object.values(value).every(numbersSurvive);
+    (schema as { readonly type?: unknown }).type === "object";
 }
