@@ -3,6 +3,7 @@ import { deferred } from "../../src/platform/deferred.ts";
 import { frameOf } from "./fake_connection.ts";
 import { ExecutorPool } from "../../src/runtime/executor_pool.ts";
 import { RouterScope } from "../../src/runtime/scope.ts";
+import type { Clock } from "../../src/platform/clock.ts";
 import { silentLog } from "../../src/platform/log.ts";
 import { settleEvents, VirtualClock } from "../support/virtual_clock.ts";
 import { FakeConnection } from "./fake_connection.ts";
@@ -248,9 +249,10 @@ Deno.test("an engine that dies idle is closed and replaced", () =>
     assertEquals(world.factory.prepares, 2);
   }));
 
-Deno.test("closes of one Executor join; after a failure the next one is a new attempt", async () => {
+/** A pool with one native Executor, outside of any router. */
+function poolOfOne(clock: Clock) {
   const scope = new RouterScope({
-    clock: new VirtualClock(),
+    clock,
     ids: countingIds(),
     log: silentLog,
     sender: new FakeConnection(),
@@ -284,9 +286,13 @@ Deno.test("closes of one Executor join; after a failure the next one is a new at
     complete: () => Promise.resolve(configuration),
     factory: new ScriptedFactory(),
   });
+  return { pool, executor, native: new ScriptedExecutor(configuration) };
+}
+
+Deno.test("closes of one Executor join; after a failure the next one is a new attempt", async () => {
+  const { pool, executor, native } = poolOfOne(new VirtualClock());
   assertEquals(await pool.close(executor), false); // it only cancels a preparation
   assertEquals(executor.owner.signal.aborted, true);
-  const native = new ScriptedExecutor(configuration);
   pool.adopt(executor, native);
   executor.preparing = false;
   native.closeGate = deferred();
@@ -301,4 +307,26 @@ Deno.test("closes of one Executor join; after a failure the next one is a new at
   assertEquals(await pool.close(executor), true);
   assertEquals(await pool.close(executor), true);
   assertEquals([native.closes, pool.all().length], [2, 0]);
+});
+
+Deno.test("a timer of an earlier idle period closes nothing, even if it fires", async () => {
+  const clock = new VirtualClock();
+  const { pool, executor, native } = poolOfOne({
+    now: () => clock.now(),
+    monotonic: () => clock.monotonic(),
+    after: (milliseconds, callback) => {
+      clock.after(milliseconds, callback);
+      return { cancel() {} }; // too late: it is already on its way
+    },
+  });
+  pool.adopt(executor, native);
+  executor.preparing = false;
+  pool.becomeIdle(executor);
+  await clock.advance(1_800_000);
+  pool.claim(executor);
+  pool.becomeIdle(executor);
+  await clock.advance(1_800_000);
+  assertEquals(native.closes, 0);
+  await clock.advance(1_800_000);
+  assertEquals(native.closes, 1);
 });

@@ -7,8 +7,8 @@ import { assert, assertEquals } from "@std/assert";
 import { Driver } from "./driver.ts";
 import { Seeded } from "./seeded.ts";
 
-const DEFAULT_SEEDS = 2_500;
-const STEPS = 60;
+const DEFAULT_SEEDS = 2_000;
+const STEPS = 80;
 /** Shutdown attempts after which a healed world must be settled. */
 const ATTEMPTS = 12;
 

@@ -19,9 +19,18 @@ import { RecordingLog } from "../support/recording_log.ts";
 import { Observer } from "./observer.ts";
 import { drain, type Seeded, SimulationClock } from "./seeded.ts";
 
+/** The last status of a request, as far as Core needs it for its next frame. */
+interface KnownHandle {
+  readonly handle: string;
+  readonly executor_id: string;
+  readonly state: string;
+}
+
 const SESSIONS = 6;
 const REQUESTS = 10;
-const PAUSES = [1, 200, 1_000, 5_000, 10_000, 60_000, 300_000, 3_600_000];
+/** Milliseconds; the long ones reach the lifetimes of handles and idle Executors. */
+const SHORT_PAUSES = [1, 50, 200, 1_000, 5_000, 10_000];
+const LONG_PAUSES = [60_000, 300_000, 3_600_000];
 
 /** One simulated connection. */
 export class Driver {
@@ -33,7 +42,7 @@ export class Driver {
   readonly observer: Observer;
   readonly #random: Seeded;
   /** Request id → the handle and executor id Core saw last. */
-  readonly #known = new Map<string, { handle: string; executor_id: string }>();
+  readonly #known = new Map<string, KnownHandle>();
   readonly #lastStart = new Map<string, unknown>();
   readonly #sessionOf = new Map<string, string>();
   readonly #questions: { kind: "permission" | "user_choice"; id: string }[] =
@@ -64,7 +73,7 @@ export class Driver {
       const session = this.#sessionOf.get(handle) ??
         this.#sessionOf.get(`request ${frame.id}`) ?? "";
       this.#sessionOf.set(handle, session);
-      this.#known.set(frame.id ?? "", { handle, executor_id });
+      this.#known.set(frame.id ?? "", { handle, executor_id, state });
       const executor = this.factory.executors.findLast(({ configuration }) =>
         configuration.sessionId === session
       );
@@ -86,6 +95,7 @@ export class Driver {
       () => this.#engine(),
       () => this.#engine(),
       () => this.#engine(),
+      () => this.#answers(),
       () => this.#answers(),
       () => this.#weather(),
       () => this.#time(),
@@ -164,16 +174,21 @@ export class Driver {
 
   #start(): void {
     const random = this.#random;
-    const request = random.pick([...this.#known.keys()]);
-    if (request === undefined) return;
+    const ready = [...this.#known].filter(([, { state }]) => state === "ready");
+    const choice = random.chance(0.85) && ready.length > 0
+      ? ready
+      : [...this.#known];
+    const [request, known] = random.pick(choice) ?? [];
+    if (request === undefined || known === undefined) return;
     const last = this.#lastStart.get(request);
-    if (last !== undefined && random.chance(0.25)) {
+    if (last !== undefined && random.chance(0.1)) {
       return this.send("execution_start", request, last);
     }
     const routed = random.pick(this.router.status().runs)?.id;
     const fresh = routed === undefined || random.chance(0.9);
     const start = {
-      ...this.#known.get(request),
+      handle: known.handle,
+      executor_id: known.executor_id,
       // Core never uses a Run id twice; one that is routed is refused.
       run_id: fresh ? `r${this.#deliveries++}` : routed,
       input: input(random.chance(0.1) ? "other" : "hello"),
@@ -185,19 +200,23 @@ export class Driver {
   #core(): void {
     const random = this.#random;
     const run = random.pick(this.router.status().runs)?.id ?? "absent";
-    switch (random.below(6)) {
+    switch (random.below(9)) {
       case 0: {
+        if (random.chance(0.6)) return;
         const request = random.pick([...this.#known.keys()]);
         if (request === undefined) return;
         const { handle } = this.#known.get(request) ?? {};
         return this.send("execution_release", request, { handle });
       }
       case 1: {
+        if (random.chance(0.4)) return;
         const delivery_id = `cancel ${this.#deliveries++}`;
         this.observer.cancels.add(delivery_id);
         return this.send("prompt_cancel", run, { delivery_id });
       }
       case 2:
+      case 6:
+      case 7:
         return this.send("prompt_steer", run, {
           input_id: `${random.below(4)}`,
           input: input(random.chance(0.9) ? "more" : "other"),
@@ -255,7 +274,8 @@ export class Driver {
         return;
       case 4:
       case 5:
-        return turn.finish();
+        if (random.chance(0.5)) turn.finish();
+        return;
       case 6:
         if (random.chance(0.3)) turn.settle();
         return;
@@ -306,7 +326,14 @@ export class Driver {
   #answers(): void {
     const random = this.#random;
     if (random.chance(0.3)) random.pick(this.gates)?.resolve();
-    const executor = random.pick(this.factory.executors);
+    const asked = this.factory.executors.filter(({ turns }) =>
+      turns.some(({ steers, submits }) =>
+        [...steers, ...submits].some(({ result }) => !result.settled)
+      )
+    );
+    const executor = random.pick(
+      asked.length > 0 && random.chance(0.8) ? asked : this.factory.executors,
+    );
     if (executor === undefined) return;
     if (random.chance(0.4)) executor.startGate?.resolve();
     if (random.chance(0.2)) executor.onClose = "confirm";
@@ -383,7 +410,9 @@ export class Driver {
   }
 
   async #time(): Promise<void> {
-    await this.advance(this.#random.pick(PAUSES) ?? 1);
+    const random = this.#random;
+    const pauses = random.chance(0.15) ? LONG_PAUSES : SHORT_PAUSES;
+    await this.advance(random.pick(pauses) ?? 1);
   }
 }
 
