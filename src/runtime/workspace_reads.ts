@@ -6,7 +6,7 @@ import {
   MAX_OPERATION_ID_BYTES,
   MAX_REPEATED_TRACE_BYTES,
 } from "../protocol/limits.ts";
-import { fitsUtf8, isBlank } from "../protocol/text.ts";
+import { fitsUtf8 } from "../protocol/text.ts";
 import {
   checkWorkspaceReadResult,
   decodeWorkspaceRead,
@@ -54,9 +54,7 @@ class WorkspaceReads implements RuntimeService {
     // An id that is too long is never repeated, not even in a refusal.
     if (!fitsUtf8(id, MAX_OPERATION_ID_BYTES)) return;
     const decoded = decodeWorkspaceRead(envelope);
-    if (!decoded.ok || isBlank(id)) {
-      return this.#reject(envelope, "invalid_request");
-    }
+    if (!decoded.ok) return this.#reject(envelope, "invalid_request");
     if (this.#pending.has(id)) return;
     if (this.#pending.size >= MAX_READS) {
       return this.#reject(envelope, "read_capacity");

@@ -153,7 +153,8 @@ export class BoundWorld {
   /** Waits until none of the router's tasks runs; a proof of silence. */
   async quiet(): Promise<void> {
     const { router } = this.world;
-    for (let turn = 0; turn < 10_000; turn++) {
+    const end = performance.now() + PATIENCE;
+    while (performance.now() < end) {
       if (router.status().tasks.length === 0) return;
       await new Promise((resolve) => setImmediate(resolve));
     }
