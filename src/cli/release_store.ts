@@ -82,8 +82,9 @@ export async function fetchRelease(
     );
   }
   const archive = `${options.programName}-${version}-${options.target}.tar.gz`;
+  const expected = digestOf(archive, sums);
   const bytes = await download(options, `${version}/${archive}`, ARCHIVE_LIMIT);
-  await checkDigest(bytes, sums, archive);
+  await checkDigest(bytes, expected, archive);
   const directory = join(options.directory, version);
   await Deno.mkdir(directory, { recursive: true, mode: 0o700 });
   try {
@@ -94,17 +95,19 @@ export async function fetchRelease(
   }
 }
 
-async function checkDigest(
-  bytes: Uint8Array<ArrayBuffer>,
-  sums: Uint8Array,
-  archive: string,
-): Promise<void> {
-  const expected = new TextDecoder().decode(sums).split("\n")
+function digestOf(archive: string, sums: Uint8Array): string {
+  const digest = new TextDecoder().decode(sums).split("\n")
     .map((line) => line.split(/\s+\*?/))
     .find(([, name]) => name === archive)?.[0];
-  if (expected === undefined) {
-    throw mistake(archive, "is not in this release", "choose another version");
-  }
+  if (digest !== undefined) return digest;
+  throw mistake(archive, "is not in this release", "choose another version");
+}
+
+async function checkDigest(
+  bytes: Uint8Array<ArrayBuffer>,
+  expected: string,
+  archive: string,
+): Promise<void> {
   const digest = new Uint8Array(
     await crypto.subtle.digest("SHA-256", bytes),
   ).toHex();

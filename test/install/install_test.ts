@@ -446,8 +446,20 @@ Deno.test({
         version.stdout,
         /^agent-daemon \d+\.\d+\.\d+ \(wire 0\.12\.0, /,
       );
+      // More than `version`: the launcher must give the rights that the daemon needs.
+      const selftest = await runShell(
+        [join(bin, "agent-daemon"), "selftest"],
+        environmentOf(directory, home),
+      );
+      assertEquals(selftest.code, 0, selftest.stdout + selftest.stderr);
       const mistake = await runShell(
-        [join(bin, "agent-daemon"), "run", "--device-id", 'it\'s "quoted"'],
+        [
+          join(bin, "agent-daemon"),
+          "run",
+          "--allow-root",
+          "--device-id",
+          'it\'s "quoted"',
+        ],
         environmentOf(directory, home),
       );
       assertEquals(mistake.code, 64);
