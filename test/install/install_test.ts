@@ -68,8 +68,12 @@ async function onMachine(
       directory,
       home,
       host,
-      install: (shell, words = ["--base-url", host.baseUrl], environment) =>
-        runShell([...shell, host.installer, ...words], {
+      install: (shell, words, environment) =>
+        runShell([
+          ...shell,
+          host.installer,
+          ...(words ?? ["--base-url", host.baseUrl]),
+        ], {
           ...environmentOf(directory, home),
           ...environment,
         }),

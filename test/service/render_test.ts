@@ -45,7 +45,8 @@ const definitions: readonly (readonly [string, string])[] = [
 
 for (const [name, text] of definitions) {
   Deno.test(`golden definition: ${name}`, async () => {
-    const path = join(golden, name);
+    // The suffix keeps formatters away.
+    const path = join(golden, `${name}.golden`);
     const plain = text.replaceAll("\r\n", "\n");
     if (Deno.env.get("GOLDEN") === "write") {
       await Deno.writeTextFile(path, plain);
