@@ -58,7 +58,7 @@ export class Run {
   /** Interaction ids this Run asked under; kept after the answer so that a withdrawal is known. */
   readonly asked = new Set<string>();
   turn: Turn | undefined;
-  /** `started` was delivered while no release was claimed: operations reach the Turn. */
+  /** `started` was delivered: until a release is claimed, operations reach the Turn. */
   published = false;
   startError: Error | undefined;
   /** No Turn came back, and nothing proves that no input was submitted. */

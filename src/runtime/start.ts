@@ -140,14 +140,12 @@ export class Starts {
     start: ExecutionStart,
     starting: PreparationStatus,
   ): Promise<void> {
-    const { admission, executor } = run;
+    const { admission } = run;
     const { admissions } = this.#parts;
     const delivery = await admissions.publish(admission, starting);
-    const native: NativeStart =
-      delivery !== "delivered" || run.release.aborting ||
-        executor.invalid !== undefined
-        ? { kind: "blocked" }
-        : await this.#startNative(run, start);
+    const native: NativeStart = delivery !== "delivered" || run.release.aborting
+      ? { kind: "blocked" }
+      : await this.#startNative(run, start);
     admission.stopTimer();
     if (native.kind === "returned" && native.started.turn !== undefined) {
       run.turn = native.started.turn;
@@ -196,7 +194,7 @@ export class Starts {
         });
       if (publication === "delivered") {
         admission.startPublished = true;
-        run.published = !release.claimed;
+        run.published = true;
       }
       if (publication !== "delivered" || run.startError !== undefined) {
         settlements.claim(run, { abort: true, failureText: START_FAILED_TEXT });
