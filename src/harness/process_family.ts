@@ -9,6 +9,9 @@ import type {
   ProcessTable,
 } from "./process_table.ts";
 
+/** Looks for what unfrozen members started meanwhile: chains of starts are shorter than this. */
+const FREEZING_ROUNDS = 16;
+
 /** The members of one family. A member is known from the first look that saw it. */
 export class ProcessFamily {
   readonly #table: ProcessTable;
@@ -74,16 +77,35 @@ export class ProcessFamily {
     }
   }
 
-  /** SIGKILL to the group `leader` opened, if a member lives in it, and to each living member. */
+  /**
+   * SIGKILL to the group `leader` opened, if a member lives in it, and to each living member. All
+   * are frozen first: one that still runs could start another, in a session of its own, between
+   * the look and the signal, and its death would cut the parent chain to it.
+   */
   async kill(leader: number): Promise<void> {
-    const living = await this.collect();
-    // One call for the group first: its members cannot start new ones between the signals.
+    const living = await this.#freeze();
     if (living.some((member) => member.group === leader)) {
       await this.#table.signalGroup(leader, "SIGKILL");
     }
     for (const member of living) {
       await this.#table.signal(member.pid, "SIGKILL");
     }
+  }
+
+  /** Stops the living members until a look finds no new one; returns all of them. */
+  async #freeze(): Promise<readonly ProcessEntry[]> {
+    const frozen = new Set<number>();
+    let living = await this.collect();
+    for (let round = 0; round < FREEZING_ROUNDS; round++) {
+      const running = living.filter(({ pid }) => !frozen.has(pid));
+      if (running.length === 0) break;
+      for (const { pid } of running) {
+        await this.#table.signal(pid, "SIGSTOP");
+        frozen.add(pid);
+      }
+      living = await this.collect();
+    }
+    return living;
   }
 
   #admit(entry: ProcessEntry, living: Map<number, ProcessEntry>): void {

@@ -25,8 +25,11 @@ export interface ProcessIdentity {
   readonly startTime: number;
 }
 
-/** Requests a process to end, or ends it. */
-export type EndingSignal = "SIGTERM" | "SIGKILL";
+/**
+ * Requests a process to end, ends it, or freezes it until then. Windows has nothing that freezes
+ * and does nothing there.
+ */
+export type EndingSignal = "SIGTERM" | "SIGKILL" | "SIGSTOP";
 
 /** The part of an operating system that deals with processes. */
 export interface ProcessTable {

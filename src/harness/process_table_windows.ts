@@ -16,9 +16,11 @@ export function windowsProcesses(run: RunTool): ProcessTable {
       return parseListing(await powerShell(run, LIST));
     },
     async signal(pid, signal) {
+      if (signal === "SIGSTOP") return;
       await taskkill(run, signal === "SIGKILL" ? ["/F"] : [], pid);
     },
     async signalGroup(group, signal) {
+      if (signal === "SIGSTOP") return;
       await taskkill(run, signal === "SIGKILL" ? ["/T", "/F"] : ["/T"], group);
     },
     async bootId() {

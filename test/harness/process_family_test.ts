@@ -92,10 +92,32 @@ Deno.test("A kill meets the group first and then each member outside of it", asy
   ];
   await familyOn(table).kill(100);
   assertEquals(table.signals, [
+    "SIGSTOP 100",
+    "SIGSTOP 200",
     "SIGKILL -100",
     "SIGKILL 100",
     "SIGKILL 200",
   ]);
+});
+
+Deno.test("What a member starts at the last moment, in a session of its own, is killed too", async () => {
+  const table = new ProcessDouble();
+  table.entries = [entry(100, 1, 100, 100, 50)];
+  table.onSignal = (target, signal) => {
+    // Started after the look and before the stop; its parent is still there to be seen.
+    if (target === 100 && signal === "SIGSTOP") {
+      table.entries.push(entry(300, 100, 300, 300, 70));
+    }
+    if (signal === "SIGKILL") {
+      table.entries = table.entries.filter(({ pid, group }) =>
+        target < 0 ? group !== -target : pid !== target
+      ).map((left) =>
+        left.parentPid === 100 ? { ...left, parentPid: 1 } : left
+      );
+    }
+  };
+  await familyOn(table).kill(100);
+  assertEquals(table.entries, []);
 });
 
 Deno.test("SIGTERM goes to the group only: a command in its own session belongs to its engine", async () => {

@@ -57,6 +57,8 @@ Deno.test("Windows ends a tree with taskkill and survives its failures", async (
   await table.signalGroup(9, "SIGTERM");
   await table.signalGroup(9, "SIGKILL");
   await table.signal(9, "SIGKILL");
+  await table.signal(9, "SIGSTOP");
+  await table.signalGroup(9, "SIGSTOP");
   assertEquals(calls, [
     "taskkill.exe /T /PID 9",
     "taskkill.exe /T /F /PID 9",

@@ -39,7 +39,8 @@ async function withRecords(
 function machine(...entries: ReturnType<typeof entry>[]): ProcessDouble {
   const table = new ProcessDouble();
   table.entries = entries;
-  table.onSignal = (target) => {
+  table.onSignal = (target, signal) => {
+    if (signal !== "SIGKILL") return;
     table.entries = table.entries.filter(({ pid, group }) =>
       target < 0 ? group !== -target : pid !== target
     );
