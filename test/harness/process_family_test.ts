@@ -103,11 +103,20 @@ Deno.test("A kill meets the group first and then each member outside of it", asy
 Deno.test("What a member starts at the last moment, in a session of its own, is killed too", async () => {
   const table = new ProcessDouble();
   table.entries = [entry(100, 1, 100, 100, 50)];
-  table.onSignal = (target, signal) => {
-    // Started after the look and before the stop; its parent is still there to be seen.
-    if (target === 100 && signal === "SIGSTOP") {
+  let frozen = false;
+  let started = false;
+  const look = table.list.bind(table);
+  table.list = async () => {
+    const entries = [...await look()];
+    // Right after the look that does not show it yet.
+    if (!frozen && !started) {
       table.entries.push(entry(300, 100, 300, 300, 70));
+      started = true;
     }
+    return entries;
+  };
+  table.onSignal = (target, signal) => {
+    frozen ||= signal === "SIGSTOP";
     if (signal === "SIGKILL") {
       table.entries = table.entries.filter(({ pid, group }) =>
         target < 0 ? group !== -target : pid !== target
