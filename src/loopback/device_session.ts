@@ -40,7 +40,7 @@ export interface DeviceSessionOptions {
   readonly trace: TraceListener;
 }
 
-/** One connection. Usable from its first valid heartbeat until {@linkcode ended}. */
+/** One connection, usable from its first valid heartbeat until {@linkcode ended}. */
 export class DeviceSession {
   readonly deviceId: string;
   readonly #options: DeviceSessionOptions;
@@ -161,10 +161,10 @@ export class DeviceSession {
 
   /** Cancels a Run and waits for the receipt; the receipt then owns the outcome of the Run. */
   cancel(runId: string, deliveryId = `cancel:${runId}`): Promise<Receipt> {
-    const receipt = this.#routes.receipts.expect(deliveryId, runId);
+    const { receipts } = this.#routes;
+    const receipt = receipts.expect(deliveryId, runId, "cancellation");
     this.#send("prompt_cancel", runId, { delivery_id: deliveryId });
     const run = this.#routes.runs.get(runId);
-    // The Run takes the receipt first, so that its outcome is settled when the driver reads it.
     return run ? run.awaitCancel(receipt).then(() => receipt) : receipt;
   }
 

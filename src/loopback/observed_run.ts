@@ -145,20 +145,19 @@ export class ObservedRun implements AsyncIterable<RunEvent> {
     return taken;
   }
 
+  /** A cancellation was applied: the native Turn has settled, and nothing may follow. */
+  observeCancelled(outcome: Done): void {
+    this.#closed = true;
+    this.#events.end();
+    this.#finish({ kind: "cancelled", outcome }, "cancelled");
+  }
+
   /** A cancellation with a receipt was sent: from now on the receipt owns the outcome. */
   async awaitCancel(receipt: Promise<Receipt>): Promise<void> {
     this.#openCancels++;
     const result = await receipt;
     this.#openCancels--;
-    if (result.kind === "applied" && result.outcome) {
-      this.#closed = true;
-      this.#events.end();
-      this.#finish(
-        { kind: "cancelled", outcome: result.outcome },
-        "cancelled",
-      );
-      return;
-    }
+    if (result.kind === "applied") return;
     // Only an inactive Run leaves the word to its `done`.
     this.#cancelUnconfirmed ||= result.kind !== "refused" ||
       result.code !== "run_inactive";

@@ -6,7 +6,11 @@ import type { Clock, Timer } from "../platform/clock.ts";
 import { type Deferred, deferred } from "../platform/deferred.ts";
 import type { InteractionDecisionAck } from "../protocol/decision_ack.ts";
 import type { Done } from "../protocol/run_output.ts";
-import { CoreRuleBroken, type LossReason } from "./observation.ts";
+import {
+  CoreRuleBroken,
+  type LossReason,
+  ProtocolViolation,
+} from "./observation.ts";
 
 /** Milliseconds Core waits for the receipt of a decision, a function result or a cancellation. */
 export const RECEIPT_PATIENCE_MS = 15_000;
@@ -20,7 +24,11 @@ export type Receipt =
   /** The observation ended first; the effect is unknown. */
   | { readonly kind: "lost"; readonly reason: LossReason };
 
+/** What was delivered: only a cancellation is answered with an outcome. */
+export type DeliveryKind = "cancellation" | "decision";
+
 interface Waiter {
+  readonly kind: DeliveryKind;
   readonly correlation: string;
   readonly receipt: Deferred<Receipt>;
   readonly timer: Timer;
@@ -38,7 +46,11 @@ export class Receipts {
    *
    * @throws {CoreRuleBroken} when the delivery id is already waiting.
    */
-  expect(deliveryId: string, correlation: string): Promise<Receipt> {
+  expect(
+    deliveryId: string,
+    correlation: string,
+    kind: DeliveryKind = "decision",
+  ): Promise<Receipt> {
     if (this.#waiting.has(deliveryId)) {
       throw new CoreRuleBroken("the delivery id is already waiting");
     }
@@ -47,14 +59,25 @@ export class Receipts {
       this.#waiting.delete(deliveryId);
       receipt.resolve({ kind: "unconfirmed" });
     });
-    this.#waiting.set(deliveryId, { correlation, receipt, timer });
+    this.#waiting.set(deliveryId, { kind, correlation, receipt, timer });
     return receipt.promise;
   }
 
-  /** Takes a receipt. False when none waits for exactly this delivery and correlation. */
+  /**
+   * Takes a receipt. False when none waits for exactly this delivery and correlation.
+   *
+   * @throws {ProtocolViolation} when an applied receipt lacks its outcome, or has a foreign one.
+   */
   take(id: string, ack: InteractionDecisionAck): boolean {
     const waiter = this.#waiting.get(ack.delivery_id);
     if (!waiter || waiter.correlation !== id) return false;
+    const cancelled = ack.applied && waiter.kind === "cancellation";
+    if (cancelled !== (ack.outcome !== undefined)) {
+      throw new ProtocolViolation(
+        "interaction_decision_ack",
+        "an outcome belongs to an applied cancellation, and to nothing else",
+      );
+    }
     this.#waiting.delete(ack.delivery_id);
     waiter.timer.cancel();
     waiter.receipt.resolve(

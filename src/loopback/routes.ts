@@ -3,6 +3,7 @@
  * exchange it correlates with. What correlates with nothing proves nothing and is noted.
  */
 import type { Clock } from "../platform/clock.ts";
+import type { InteractionDecisionAck } from "../protocol/decision_ack.ts";
 import type { PreparationStatus } from "../protocol/execution.ts";
 import { Exchanges } from "./exchanges.ts";
 import type { RuntimeFrame } from "./inbound_frames.ts";
@@ -67,9 +68,7 @@ export class Routes {
           ? undefined
           : "no such input";
       case "interaction_decision_ack":
-        return this.receipts.take(frame.id, frame.payload)
-          ? undefined
-          : "no such delivery";
+        return this.#receipt(frame.id, frame.payload);
       case "permission_cancel":
         return this.#withdraw(frame.id);
       case "runtime_prepare_result":
@@ -85,6 +84,13 @@ export class Routes {
           { type: frame.type, payload: frame.payload } as RunEvent,
         );
     }
+  }
+
+  #receipt(id: string, ack: InteractionDecisionAck): Note {
+    if (!this.receipts.take(id, ack)) return "no such delivery";
+    // At once: a frame right behind it is output after the end.
+    if (ack.outcome) this.runs.get(id)?.observeCancelled(ack.outcome);
+    return undefined;
   }
 
   #output(runId: string, event: RunEvent): Note {
