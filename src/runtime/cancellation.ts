@@ -70,7 +70,13 @@ export class Cancellations {
     const frame = end === "timeout"
       ? receipt(delivery, "cancel_timeout")
       : settledReceipt(run, delivery, end);
-    await sender.sendWithin(REPLY_BUDGET_MS, frame);
+    const delivered = await sender.sendWithin(REPLY_BUDGET_MS, frame);
+    if (delivered !== "refused") return;
+    // The outcome does not fit into a frame, so the cancellation cannot be reported as applied.
+    await sender.sendWithin(
+      REPLY_BUDGET_MS,
+      receipt(delivery, "cancel_outcome_unavailable"),
+    );
   }
 }
 
@@ -88,7 +94,7 @@ function settledReceipt(
   if (result.kind === "kept" || !result.confirmed) {
     return receipt(delivery, "cancel_failed");
   }
-  if (run.outputFailed || run.interrupted) {
+  if (run.lossy) {
     return receipt(delivery, "cancel_output_unavailable");
   }
   const { outcome } = run.release;

@@ -11,13 +11,17 @@ export interface FrameSender {
   /**
    * Resolves when the local write is done, which proves nothing about the peer. Frames leave in the
    * order of the calls. Rejects when the connection ended or `signal` aborted; an aborted frame may
-   * still be written.
+   * still be written. Rejects with an error named `FrameTooLarge`, or a `TypeError`, for a frame
+   * that cannot be sent at all; the connection goes on.
    */
   send(envelope: Envelope, signal?: AbortSignal): Promise<void>;
 }
 
-/** What a send proved. `unknown`: the frame may or may not have been written. */
-export type Delivery = "delivered" | "not_delivered" | "unknown";
+/**
+ * What a send proved. `unknown`: the frame may or may not have been written. `refused`: this frame
+ * can never be sent, and the connection takes others.
+ */
+export type Delivery = "delivered" | "not_delivered" | "unknown" | "refused";
 
 /** Sends frames within a budget, never later than the router's shutdown. */
 export class BudgetedSender {
@@ -104,7 +108,12 @@ export class BudgetedSender {
         type: envelope.type,
         error: error instanceof Error ? error : undefined,
       });
-      return "unknown";
+      return isRefusal(error) ? "refused" : "unknown";
     }
   }
+}
+
+function isRefusal(error: unknown): boolean {
+  return error instanceof TypeError ||
+    (error instanceof Error && error.name === "FrameTooLarge");
 }

@@ -13,6 +13,9 @@ import type { Settlements } from "./settlement.ts";
 /** Why an output that broke its own order ends the Run; Core may show it. */
 const BOUNDARY_TEXT = "output crossed the Turn boundary";
 
+/** Why a frame that cannot be sent ends the Run; Core may show it. */
+const REFUSED_TEXT = "an output frame could not be sent";
+
 /** See the file comment. */
 export class OutputForwarder {
   readonly #scope: RouterScope;
@@ -37,7 +40,7 @@ export class OutputForwarder {
   }
 
   async #take(run: Run, event: TurnEvent): Promise<void> {
-    if (run.outputFailed || run.interrupted) return; // drained, not delivered
+    if (run.lossy) return; // drained, not delivered
     if (run.done !== undefined) return this.#violation(run);
     if (event.type === "done") {
       run.done = event.payload;
@@ -52,7 +55,10 @@ export class OutputForwarder {
     );
     if (delivery === "delivered") return;
     if (this.#scope.shutdown.aborted) run.interrupted = true;
-    else run.outputFailed = true;
+    else if (delivery === "refused") {
+      run.outputRefused = true;
+      run.protocolError ??= REFUSED_TEXT;
+    } else run.outputFailed = true;
     this.#settlements.claim(run, { abort: true });
   }
 

@@ -66,6 +66,8 @@ export class Run {
   /** Fixed text: the adapter broke the order of its own output. */
   protocolError: string | undefined;
   outputFailed = false;
+  /** A frame could not be sent at all; the rest is dropped, and the end still goes out. */
+  outputRefused = false;
   /** The router closed before the output was delivered. */
   interrupted = false;
   /** An `error` of the adapter went out. */
@@ -80,6 +82,11 @@ export class Run {
     this.trace = identity.trace;
     this.executor = identity.executor;
     this.admission = identity.admission;
+  }
+
+  /** Whether events are only drained: Core has lost some of them. */
+  get lossy(): boolean {
+    return this.outputFailed || this.outputRefused || this.interrupted;
   }
 
   get declaration(): CapabilityDeclaration {

@@ -1,10 +1,13 @@
 // Owns the last frames of a Run: at most one `error`, exactly one `done`, sent when the native side
 // is settled or its Executor confirmed closed.
 import { runtimeFrame } from "../protocol/frames.ts";
-import type { Envelope } from "../protocol/envelope.ts";
 import type { Done } from "../protocol/run_output.ts";
+import type { Delivery } from "./frame_sender.ts";
 import type { Run } from "./run.ts";
 import type { RouterScope } from "./scope.ts";
+
+/** Core may show it. */
+const REFUSED_TEXT = "the result could not be sent";
 
 /**
  * Sends the end of a Run that had a Turn and whose output was delivered so far. A failed send is
@@ -13,29 +16,43 @@ import type { RouterScope } from "./scope.ts";
 export async function publishEnd(scope: RouterScope, run: Run): Promise<void> {
   if (run.turn === undefined || run.outputFailed || run.interrupted) return;
   if (!scope.open) return;
-  const failure = run.failure();
-  if (failure !== undefined && !run.errorSent) {
-    run.errorSent = true;
-    if (
-      !await send(scope, run, runtimeFrame("error", run.id, failure, run.trace))
-    ) {
-      return;
-    }
+  if (!await sendFailure(scope, run)) return;
+  if (await sendDone(scope, run, doneOf(run)) !== "refused") return;
+  // A result that fits into no frame is lost, and says so; the Run still ends.
+  run.outputRefused = true;
+  run.done = undefined;
+  run.protocolError ??= REFUSED_TEXT;
+  if (await sendFailure(scope, run)) {
+    await sendDone(scope, run, { content: "" });
   }
-  await send(scope, run, runtimeFrame("done", run.id, doneOf(run), run.trace));
 }
 
-async function send(
+/** Sends the error of a failed end, unless the engine's own went out. Whether to go on. */
+async function sendFailure(scope: RouterScope, run: Run): Promise<boolean> {
+  const failure = run.failure();
+  if (failure === undefined || run.errorSent) return true;
+  run.errorSent = true;
+  const frame = runtimeFrame("error", run.id, failure, run.trace);
+  const delivery = await scope.sender.sendUntil(frame, scope.shutdown);
+  return record(scope, run, delivery) === "delivered";
+}
+
+async function sendDone(
   scope: RouterScope,
   run: Run,
-  frame: Envelope,
-): Promise<boolean> {
+  done: Done,
+): Promise<Delivery> {
+  const frame = runtimeFrame("done", run.id, done, run.trace);
   const delivery = await scope.sender.sendUntil(frame, scope.shutdown);
-  if (delivery === "delivered") return true;
+  return record(scope, run, delivery);
+}
+
+function record(scope: RouterScope, run: Run, delivery: Delivery): Delivery {
+  if (delivery === "delivered") return delivery;
   if (scope.shutdown.aborted) run.interrupted = true;
-  else run.outputFailed = true;
-  scope.log.warn("run end not delivered", { run: run.id, type: frame.type });
-  return false;
+  else if (delivery !== "refused") run.outputFailed = true;
+  scope.log.warn("run end not delivered", { run: run.id, delivery });
+  return delivery;
 }
 
 /** The captured result; else an empty one, with what was observed only when the end failed. */

@@ -2,7 +2,7 @@
 import { assertEquals } from "@std/assert";
 import { deferred } from "../../src/platform/deferred.ts";
 import { frameOf } from "./fake_connection.ts";
-import { input, inWorld } from "./world.ts";
+import { input, inWorld, prepare, type World } from "./world.ts";
 
 const STEER = { input_id: "1", input: input(), durable_receipt: true };
 
@@ -180,4 +180,97 @@ Deno.test("ten minutes without Core leave no child of a running and an idle Exec
       world.factory.executors.map(({ closedForGood }) => closedForGood),
       [true, true],
     );
+  }));
+
+/** Refuses frames as a connection does that keeps the size limit of the wire. */
+function limitFrames(world: World): void {
+  const { connection } = world;
+  const send = connection.send.bind(connection);
+  connection.send = (envelope, signal) => {
+    if (JSON.stringify(envelope).length < 1_000) return send(envelope, signal);
+    const error = new Error("too large");
+    error.name = "FrameTooLarge";
+    return Promise.reject(error);
+  };
+}
+
+Deno.test("an output frame over the limit ends its Run with an error, and no other", () =>
+  inWorld(async (world) => {
+    await world.running("run", "one", "one");
+    await world.running("run 2", "two", "two");
+    limitFrames(world);
+    world.fresh();
+    const [big, other] = world.factory.executors.map(({ turn }) => turn);
+    if (big === undefined || other === undefined) throw new Error("setup");
+    await big.delta("x".repeat(1_000));
+    await big.delta("y");
+    await world.advance(0);
+    assertEquals(world.words(), ["error", "done"]);
+    assertEquals(world.frames.at(-2)?.payload, {
+      error: "an output frame could not be sent",
+    });
+    assertEquals(big.cancels, 1);
+    other.finish();
+    await world.advance(0);
+    assertEquals(world.words(), ["done"]);
+  }));
+
+Deno.test("a result over the limit is an error and an empty done", () =>
+  inWorld(async (world) => {
+    await world.running();
+    limitFrames(world);
+    world.fresh();
+    world.factory.executor.turn.finish("x".repeat(1_000));
+    await world.advance(0);
+    assertEquals(world.fresh().map(({ type, payload }) => [type, payload]), [
+      ["error", { error: "the result could not be sent" }],
+      ["done", { content: "" }],
+    ]);
+  }));
+
+Deno.test("an outcome over the limit is never applied", () =>
+  inWorld(async (world) => {
+    await world.running();
+    limitFrames(world);
+    world.fresh();
+    world.factory.executor.turn.outcome = { content: "x".repeat(1_000) };
+    await world.send("prompt_cancel", "run", { delivery_id: "d" });
+    assertEquals(world.words(), ["done", "ack cancel_outcome_unavailable"]);
+  }));
+
+Deno.test("a started that was lost is not made up for by a repeated prepare or start", () =>
+  inWorld(async (world) => {
+    await world.ready();
+    const payload = world.startPayload();
+    const { executor } = world.factory;
+    executor.onTurn = (turn) => (turn.onCancel = "accept");
+    world.connection.fail(frameOf("preparation_status", "started"));
+    world.fresh();
+    await world.send("execution_start", "prepare", payload);
+    world.connection.heal();
+    await world.send("execution_start", "prepare", payload);
+    await world.send("execution_prepare", "prepare", prepare());
+    assertEquals(world.words(), ["starting(3)"]);
+    executor.turn.settle();
+    await world.advance(0);
+    await world.send("execution_prepare", "prepare", prepare());
+    assertEquals(world.words(), ["error", "done"]);
+    assertEquals(executor.starts, 1);
+  }));
+
+Deno.test("after a lost frame nothing more of the Run is sent", () =>
+  inWorld(async (world) => {
+    await world.running();
+    world.fresh();
+    const { turn } = world.factory.executor;
+    turn.onCancel = "accept";
+    world.connection.fail(frameOf("delta"));
+    await turn.delta("lost");
+    await world.advance(0);
+    world.connection.heal();
+    await turn.delta("later");
+    turn.finish();
+    await world.advance(0);
+    assertEquals(world.words(), []);
+    assertEquals(world.router.activeRuns, 0);
   }));
