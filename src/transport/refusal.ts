@@ -145,6 +145,13 @@ export function classifyRefusal(
   };
 }
 
+/** A fault on this side of the wire: tried again like any outage. */
+export function localRefusal(
+  fault: Extract<RefusalSource, { from: "local" }>["fault"],
+): Refusal {
+  return { kind: "transient", source: { from: "local", fault } };
+}
+
 /** Finds a known code in an error body. Everything else of the body is forgotten. */
 function knownCode(body: string): CoreCode | undefined {
   let parsed: unknown;

@@ -15,7 +15,7 @@ import { dial } from "./dial.ts";
 import { BACKOFF_CAP, DIALS_PER_BOOTSTRAP } from "./limits.ts";
 import type { Network } from "./network.ts";
 import { ReconnectPolicy } from "./reconnect_policy.ts";
-import { describeRefusal, type Refusal } from "./refusal.ts";
+import { describeRefusal, localRefusal, type Refusal } from "./refusal.ts";
 import { runSession, type SessionOutcome } from "./session.ts";
 import type { OpenRouter } from "./session_router.ts";
 import type { WireSocket } from "./wire_socket.ts";
@@ -157,7 +157,7 @@ export class SessionLoop {
       return await this.#tryOpen();
     } catch (error) {
       this.#report("attempt_failed_internally", error);
-      return localFault("internal");
+      return { ok: false, refusal: localRefusal("internal") };
     }
   }
 
@@ -167,7 +167,9 @@ export class SessionLoop {
       { bootstrap, dial };
     this.#facts.phase("reading_credential");
     const credential = await this.#readCredential();
-    if (credential === undefined) return localFault("credential_unreadable");
+    if (credential === undefined) {
+      return { ok: false, refusal: localRefusal("credential_unreadable") };
+    }
     const common = { ...this.#options, credential, signal: stop };
     if (!this.#bootstrap) {
       this.#facts.phase("bootstrapping");
@@ -288,13 +290,6 @@ export class SessionLoop {
       error: error instanceof Error ? error : "not an error",
     });
   }
-}
-
-function localFault(fault: "credential_unreadable" | "internal"): Opened {
-  return {
-    ok: false,
-    refusal: { kind: "transient", source: { from: "local", fault } },
-  };
 }
 
 function stopped(stop: AbortSignal): Promise<void> {
