@@ -112,7 +112,6 @@ export class TransferSlot<
     if (message.step === "begin") return this.#begin(id, message);
     const slot = this.#slot;
     if (slot?.id !== id) return this.#reject(id, family.resourceUnavailable);
-    if (!slot.exchange.receiving) return;
     if (message.step === "commit") return slot.exchange.commit();
     const offset = slot.exchange.chunk(message.offset ?? 0, message.data);
     if (offset !== undefined) {
