@@ -63,7 +63,7 @@ export class CodexExecutor implements Executor {
 
   constructor(parts: ExecutorParts) {
     this.#parts = parts;
-    this.#facts = new ChildFacts(parts.server.rpc, parts.limits);
+    this.#facts = new ChildFacts(parts.server.rpc, parts.limits, parts.clock);
     this.#recorded = parts.thread.resumed;
     // The engine repeats the totals of a history; without that report they are unknown, not zero.
     this.#total = parts.thread.resumed ? {} : NO_HISTORY;

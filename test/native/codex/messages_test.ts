@@ -6,7 +6,12 @@ import {
   type ScriptedAnswer,
   textAnswer,
 } from "../../../src/loopback/responses_provider.ts";
-import { CodexRig, TEST_LIMITS } from "../../support/responses_rig.ts";
+import { deferred } from "../../../src/platform/deferred.ts";
+import {
+  CodexRig,
+  TEST_LIMITS,
+  unbounded,
+} from "../../support/responses_rig.ts";
 
 const twoMessages: ScriptedAnswer = {
   type: "response",
@@ -66,19 +71,21 @@ Deno.test("a message that a retry restarts repeats no delta and is completed onc
     ...TEST_LIMITS,
     providerRetries: { request: 0, stream: 1 },
   };
+  const cut = deferred();
   await using rig = await CodexRig.start({
     limits,
     script: answers(
-      {
-        type: "broken",
-        items: [{ type: "message", id: "m1", fragments: ["whole "] }],
-      },
+      textAnswer("m1", "whole ", cut.promise),
       textAnswer("m1", "whole ", "text"),
     ),
   });
   const executor = await rig.prepare();
-  const sink = await rig.run(executor, "go");
+  const { turn, sink } = await rig.start(executor, "go");
+  await sink.next("delta");
+  cut.reject(new Error("the connection breaks"));
+  await turn.awaitSettlement(unbounded);
   assertEquals(rig.provider.requests.length, 2);
+  assertEquals(sink.text, "whole ", "the restarted message streams nothing");
   assertEquals(sink.all("error"), []);
   const completed = sink.all("output_message").filter(({ payload }) =>
     payload.status === "completed"
