@@ -1,3 +1,4 @@
+// The arithmetic of delays.
 import { assert, assertEquals } from "@std/assert";
 import * as fc from "fast-check";
 import {

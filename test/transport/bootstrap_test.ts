@@ -1,3 +1,4 @@
+// Bootstrap against a real Core: what is asked, what is accepted, and what never leaks.
 import { assertEquals, assertRejects } from "@std/assert";
 import { VirtualClock } from "../support/virtual_clock.ts";
 import {

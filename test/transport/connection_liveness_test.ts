@@ -1,3 +1,4 @@
+// Proof of life of one connection, on the virtual clock.
 import { assert, assertEquals } from "@std/assert";
 import { Connection } from "../../src/transport/connection.ts";
 import { RecordingLog } from "../support/recording_log.ts";

@@ -1,3 +1,4 @@
+// Sending on one connection: order, bounds, deadlines and aborts.
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { Connection } from "../../src/transport/connection.ts";
 import type { ConnectionEnd } from "../../src/transport/connection_end.ts";

@@ -1,3 +1,4 @@
+// Ends and receiving of one connection.
 import {
   assert,
   assertEquals,

@@ -1,3 +1,4 @@
+// Which addresses are accepted, and which one may get the credential.
 import { assertEquals, assertThrows } from "@std/assert";
 import {
   dialUrl,

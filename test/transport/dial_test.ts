@@ -1,9 +1,11 @@
+// One dial against a real Core: every refusal over ws and wss, proxies, and what never leaks.
 import {
   assert,
   assertEquals,
   assertStringIncludes,
   assertThrows,
 } from "@std/assert";
+import { rootCertificates } from "node:tls";
 import { deferred } from "../../src/platform/deferred.ts";
 import { dial, type DialOutcome } from "../../src/transport/dial.ts";
 import { createNetwork } from "../../src/transport/network.ts";
@@ -271,6 +273,16 @@ Deno.test("an untrusted certificate is named and no upgrade gets through", async
     "transient tls_certificate",
   );
   assertEquals(core.upgrades.length, 0);
+});
+
+Deno.test("authorities may come as one file of several certificates", async () => {
+  await using core = await TestCore.start("secure");
+  const bundle = `${rootCertificates[0]}\n${TEST_CERTIFICATE}`;
+  const network = createNetwork({
+    proxy: {},
+    certificateAuthorities: [bundle],
+  });
+  await end(await open(core, { network }));
 });
 
 Deno.test("a dial without address, device, credential or version makes no request", async () => {

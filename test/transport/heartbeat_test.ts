@@ -1,3 +1,4 @@
+// The rhythm of heartbeats.
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import type { Envelope } from "../../src/protocol/envelope.ts";
 import type { Heartbeat } from "../../src/protocol/heartbeat.ts";

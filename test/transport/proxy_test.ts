@@ -1,3 +1,4 @@
+// The choice of a proxy.
 import { assertEquals, assertThrows } from "@std/assert";
 import {
   InvalidProxy,

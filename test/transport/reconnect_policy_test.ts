@@ -1,3 +1,4 @@
+// When to try again, also when two daemons fight over one device id.
 import { assert, assertEquals } from "@std/assert";
 import * as fc from "fast-check";
 import type { ConnectionEnd } from "../../src/transport/connection_end.ts";

@@ -1,3 +1,4 @@
+// What each status means on each route.
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import {
   classifyRefusal,

@@ -1,3 +1,4 @@
+// How a session ends: last frames, the wait for the router, stops and shutdown requests.
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { deferred } from "../../src/platform/deferred.ts";
 import type { DialOutcome } from "../../src/transport/dial.ts";

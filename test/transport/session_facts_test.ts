@@ -1,3 +1,4 @@
+// What the loop claims about the link, and how it behaves when Core or a twin misbehaves.
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { FakeSocket } from "./fake_socket.ts";
 import { LOOP_TOKEN, LoopRig, rejected, unavailable } from "./loop_rig.ts";

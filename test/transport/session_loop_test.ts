@@ -1,3 +1,4 @@
+// Attempts, retries and permanent refusals of the session loop.
 import { assert, assertEquals } from "@std/assert";
 import { deferred } from "../../src/platform/deferred.ts";
 import { incompatible, LoopRig, rejected, unavailable } from "./loop_rig.ts";
