@@ -1,4 +1,4 @@
-/** All native processes that this daemon started and has not seen end; for the forced stop. */
+/** All native processes that this daemon started and has not proven gone; for the forced stop. */
 import type { Child, ChildOptions, SpawnChild } from "../harness/child.ts";
 import { type Clock, within } from "../platform/clock.ts";
 
@@ -9,7 +9,7 @@ const REAPING = 5_000;
 export interface NativeChildren {
   /** The spawn function that everything must use. */
   readonly spawn: SpawnChild;
-  /** Names and pids of the children that live. */
+  /** Names and pids of the children that were not proven gone. */
   names(): string[];
   /**
    * Kills every child with its group and waits at most 5 s. Resolves to the names of those whose
@@ -18,27 +18,41 @@ export interface NativeChildren {
   killAll(clock: Clock): Promise<string[]>;
 }
 
-/** Watches what `spawn` starts. */
+/**
+ * Watches what `spawn` starts. A child counts until its close succeeded: one that ended by itself
+ * may have left processes behind.
+ */
 export function watchChildren(spawn: SpawnChild): NativeChildren {
   const live = new Map<Child, string>();
   return {
     async spawn(options: ChildOptions) {
       const child = await spawn(options);
-      live.set(child, `${options.name} (pid ${child.pid})`);
-      child.exited.then(() => live.delete(child));
-      return child;
+      const watched: Child = {
+        pid: child.pid,
+        messages: child.messages,
+        exited: child.exited,
+        write: (value, signal) => child.write(value, signal),
+        stderrTail: () => child.stderrTail(),
+        async close() {
+          await child.close();
+          live.delete(watched);
+        },
+        kill: () => child.kill(),
+      };
+      live.set(watched, `${options.name} (pid ${child.pid})`);
+      return watched;
     },
     names: () => [...live.values()],
     async killAll(clock) {
       const killed = [...live.keys()];
       for (const child of killed) child.kill();
-      const reaped = Promise.all(killed.map((child) => child.close()));
+      const reaped = Promise.allSettled(killed.map((child) => child.close()));
       try {
         await within(clock, REAPING, "reaping", reaped);
-        return [];
       } catch {
-        return [...live.values()]; // the names are the report
+        // The names are the report.
       }
+      return [...live.values()];
     },
   };
 }
