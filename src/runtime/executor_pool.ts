@@ -7,7 +7,6 @@ import type { ExecutorIdentity } from "./executor.ts";
 import {
   CLOSE_BUDGET_MS,
   EXECUTOR_IDLE_MS,
-  MAX_IDLE_EXECUTORS,
   RETRY_FIRST_MS,
   RETRY_MAXIMUM_MS,
 } from "./limits.ts";
@@ -108,7 +107,7 @@ export class ExecutorPool {
     if (this.#scope.phase === "draining") {
       return this.invalidate(executor, "shutdown");
     }
-    if (this.counts().idle > MAX_IDLE_EXECUTORS) {
+    if (this.counts().idle > this.#scope.executorLimits.idle) {
       return this.invalidate(executor, "idle_capacity");
     }
     const lease = ++executor.lease;
@@ -165,15 +164,6 @@ export class ExecutorPool {
     if (this.#bySession.get(sessionId) !== executor) return;
     this.#bySession.delete(sessionId);
     this.#events.removed(executor);
-  }
-
-  /** Forgets every timer; the owner of the shutdown closes what is left. */
-  stopTimers(): void {
-    for (const executor of this.#bySession.values()) {
-      this.claim(executor);
-      executor.retryTimer?.cancel();
-      executor.retryTimer = undefined;
-    }
   }
 
   /** Tries again later what failed now, with growing pauses. Not after the router was closed. */

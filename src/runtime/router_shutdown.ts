@@ -77,8 +77,7 @@ export class RouterShutdown {
   }
 
   async #shutdown(): Promise<void> {
-    const { scope, admissions, pool, runs, services, settlements } =
-      this.#parts;
+    const { scope, admissions, runs, services, settlements } = this.#parts;
     const draining = scope.phase === "draining";
     for (const run of runs.all()) {
       settlements.claim(run, { abort: true, retry: true });
@@ -89,7 +88,6 @@ export class RouterShutdown {
       scope.interrupt(); // the claims exist before the output is interrupted
     }
     admissions.stopTimers();
-    pool.stopTimers();
     this.#endEverything();
     const releases = await Promise.all(
       runs.all().map((run) => run.release.attempt),

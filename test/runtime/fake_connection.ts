@@ -33,12 +33,19 @@ export class FakeConnection implements FrameSender {
   #hold: Match | undefined;
   #fail: Match | undefined;
   #ended = false;
+  /** Frames over the limit of the wire: refused at once, and the connection goes on. */
+  refuses: Match = () => false;
   /** Called for each written frame. */
   onWritten: (frame: SentFrame) => void = () => {};
 
   send(envelope: Envelope, signal?: AbortSignal): Promise<void> {
     if (this.#ended) return Promise.reject(new Error("connection ended"));
     if (signal?.aborted) return Promise.reject(signal.reason);
+    if (this.refuses(envelope)) {
+      const error = new Error("frame too large");
+      error.name = "FrameTooLarge";
+      return Promise.reject(error);
+    }
     const waiting: Waiting = { envelope, done: deferred() };
     this.#queue.push(waiting);
     // Harsher than a queue that forgets: an aborted frame stays in line and is written later.

@@ -26,6 +26,8 @@ interface KnownHandle {
   readonly state: string;
 }
 
+/** What no frame can carry. */
+const TOO_LARGE = "too large";
 const SESSIONS = 6;
 const REQUESTS = 10;
 /** Milliseconds; the long ones reach the lifetimes of handles and idle Executors. */
@@ -81,6 +83,8 @@ export class Driver {
         this.observer.executorOf.set(executor_id, executor);
       }
     };
+    this.connection.refuses = ({ payload }) =>
+      JSON.stringify(payload ?? null).includes(TOO_LARGE);
     this.factory.onExecutor = (executor) => this.#configure(executor);
   }
 
@@ -264,7 +268,7 @@ export class Driver {
     switch (random.below(9)) {
       case 0:
       case 1:
-        return void turn.delta("x");
+        return void turn.delta(random.chance(0.05) ? TOO_LARGE : "x");
       case 2:
         return this.#ask(turn);
       case 3:
@@ -274,7 +278,9 @@ export class Driver {
         return;
       case 4:
       case 5:
-        if (random.chance(0.5)) turn.finish();
+        if (random.chance(0.5)) {
+          turn.finish(random.chance(0.1) ? TOO_LARGE : "answer");
+        }
         return;
       case 6:
         if (random.chance(0.3)) turn.settle();
