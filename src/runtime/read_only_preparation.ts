@@ -169,10 +169,15 @@ export class ReadOnlyPreparations {
       if (ready !== undefined) {
         const publication = await admissions.publish(admission, ready);
         if (publication === "delivered" || publication === "superseded") return;
-        transition(admission, ["ready"], "failed", "status_delivery_failed");
+        const lost = transition(
+          admission,
+          ["ready"],
+          "failed",
+          "status_delivery_failed",
+        );
+        if (lost === undefined) return; // a release took over meanwhile
       }
     }
-    if (admission.busy) return; // a release took over while `ready` was on its way
     transition(admission, ["preparing"], "failed", "preparation_failed");
     admission.stopTimer();
     await this.#close(admission, target, admission.state);
@@ -241,11 +246,14 @@ export class ReadOnlyPreparations {
 
   /** Repeats what the handle is, but never a release that is not confirmed yet. */
   #republish(admission: Admission): void {
-    const { state } = admission;
-    const unconfirmed = admission.owns &&
-      (state === "released" || state === "expired");
-    if (unconfirmed || (admission.busy && state !== "preparing")) return;
-    this.#parts.admissions.publishDetached(admission, admission.snapshot());
+    if (admission.busy && admission.state !== "preparing") return;
+    if (admission.republishing) return; // the one under way says the same
+    admission.republishing = true;
+    const { admissions, scope } = this.#parts;
+    scope.tasks.run("republish preparation status", async () => {
+      await admissions.publish(admission, admission.snapshot());
+      admission.republishing = false;
+    });
   }
 }
 

@@ -1,5 +1,11 @@
 // The pure judgements, with every pair of violated rules.
 import { assertEquals } from "@std/assert";
+import { silentLog } from "../../src/platform/log.ts";
+import { Admissions } from "../../src/runtime/admissions.ts";
+import { RouterScope } from "../../src/runtime/scope.ts";
+import { settleEvents, VirtualClock } from "../support/virtual_clock.ts";
+import { FakeConnection } from "./fake_connection.ts";
+import { countingIds } from "./world.ts";
 import { Admission } from "../../src/runtime/admission.ts";
 import { transition } from "../../src/runtime/admission.ts";
 import type { HandleState } from "../../src/runtime/admission.ts";
@@ -275,4 +281,35 @@ Deno.test("a handle changes only from a state it is in, one revision at a time",
   const snapshot = transition(present, ["preparing", "ready"], "released");
   assertEquals([snapshot?.state, snapshot?.revision], ["released", 2]);
   assertEquals(ended.aborted, true);
+});
+
+Deno.test("statuses of a handle leave one after the other, and a stale one not at all", async () => {
+  const connection = new FakeConnection();
+  const scope = new RouterScope({
+    clock: new VirtualClock(),
+    ids: countingIds(),
+    log: silentLog,
+    sender: connection,
+  });
+  const admissions = new Admissions(scope);
+  const present = admission(executor());
+  connection.hold(() => true);
+  const first = admissions.publish(present, present.snapshot());
+  const second = admissions.publish(present, present.snapshot());
+  await settleEvents();
+  const released = transition(present, ["ready"], "released");
+  if (released === undefined) throw new Error("no transition");
+  const third = admissions.publish(present, released);
+  await settleEvents();
+  assertEquals(connection.waiting, 1);
+  connection.release();
+  assertEquals(await Promise.all([first, second, third]), [
+    "delivered",
+    "superseded",
+    "delivered",
+  ]);
+  assertEquals(connection.frames.map(({ payload }) => payload.revision), [
+    1,
+    2,
+  ]);
 });
