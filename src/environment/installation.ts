@@ -1,6 +1,6 @@
 /**
  * What initialization may do to a bound Environment: install packages, place files, run setup, seal
- * the selection. Every action is refused once the completion mark stands.
+ * the selection. Once the completion mark stands, every action but the same finalization is refused.
  */
 import type { SpawnChild } from "../harness/child.ts";
 import type { Clock } from "../platform/clock.ts";
@@ -22,7 +22,7 @@ import type { BindingIdentity } from "./selection.ts";
 import { runInitialization } from "./initialization.ts";
 import { findSkills, SKILL_FILE } from "./skill_manifest.ts";
 import { hasSelection } from "./installed_manifest.ts";
-import { sealSelection } from "./snapshot.ts";
+import { loadSelection, sealSelection } from "./snapshot.ts";
 import type { ToolEnvironmentPlaces } from "./tool_environment.ts";
 
 /** Why a preparation step failed for certain. */
@@ -75,7 +75,7 @@ export async function applyStep(
   }
   using held = marker;
   try {
-    if (await held.isComplete()) return FAILED;
+    if (await held.isComplete()) return await repeated(parts, begin);
     return await carryOut(parts, held, begin, body, signal);
   } catch (error) {
     if (error instanceof InvalidPackage) return failed(parts, error);
@@ -85,6 +85,16 @@ export async function applyStep(
     });
     return { outcome: "unknown" };
   }
+}
+
+/** After the completion mark only the very selection that is sealed may be finalized again. */
+async function repeated(
+  parts: InstallationParts,
+  begin: RuntimePrepareBegin,
+): Promise<StepOutcome> {
+  if (begin.action !== "finalize") return FAILED;
+  await loadSelection(parts.capabilities, parts.identity, begin.sources);
+  return COMPLETED;
 }
 
 async function carryOut(
