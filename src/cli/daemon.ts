@@ -18,13 +18,20 @@ import {
 } from "./harness_discovery.ts";
 import type { DaemonIdentity } from "./identity.ts";
 import type { Outside } from "./outside.ts";
-import { type BoundParts, sessionParts, workCounts } from "./session_parts.ts";
+import {
+  type BoundParts,
+  type SessionParts,
+  sessionParts,
+  workCounts,
+} from "./session_parts.ts";
 import type { Settings } from "./settings.ts";
 import { statusSnapshot } from "./status_snapshot.ts";
 import { StatusWriter } from "./status_writer.ts";
 import type { StopSignals } from "./stop_signals.ts";
 import { watchStopRequests } from "./stop_request.ts";
 
+/** How often what is owned is compared with what `status` shows, in milliseconds. */
+const WORK_PAUSE = 1_000;
 /** How often a stop that takes long is reported again, in milliseconds. */
 const REPORT_PAUSE = 10_000;
 
@@ -66,6 +73,10 @@ export async function runDaemon(parts: DaemonParts): Promise<DaemonEnd> {
     ids: outside.ids,
     log,
     registry,
+    executorLimits: {
+      active: settings.values.maximumExecutions,
+      idle: settings.values.maximumIdle,
+    },
     ...(parts.bound === undefined ? {} : { bound: parts.bound }),
   });
   const { stops } = parts;
@@ -127,6 +138,7 @@ export async function runDaemon(parts: DaemonParts): Promise<DaemonEnd> {
   const background = Promise.all([
     reportSlowStop(parts, stops.stop, ended.signal, () => sessions.owned()),
     watchStopRequests(parts, stops, ended.signal),
+    watchWork(outside.clock, ended.signal, sessions, () => status.changed()),
   ]);
   try {
     status.changed();
@@ -161,6 +173,22 @@ function endOnce(
   const cause = lastRefusal?.description ?? lastEnd?.description;
   if (cause !== undefined) stops.finish();
   return cause;
+}
+
+/** Work begins and ends without any fact about the link; says when it did. */
+async function watchWork(
+  clock: Clock,
+  ended: AbortSignal,
+  sessions: SessionParts,
+  changed: () => void,
+): Promise<void> {
+  let known = "";
+  while (await passed(clock, WORK_PAUSE, ended)) {
+    const router = sessions.status();
+    const now = JSON.stringify([workCounts(router), router?.unknownOwners]);
+    if (now !== known) changed();
+    known = now;
+  }
 }
 
 /** After the time that `stop` waits, says again and again what holds the stop up. */

@@ -26,6 +26,8 @@ export interface SessionPartsOptions {
   readonly log: Log;
   readonly registry: HarnessRegistry;
   readonly bound?: BoundParts;
+  /** The operator's limits of Executors; the built-in ones when absent. */
+  readonly executorLimits?: { readonly active: number; readonly idle: number };
 }
 
 /** The routers of the process. */

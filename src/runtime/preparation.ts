@@ -129,6 +129,7 @@ export class Preparations {
       records: admissions.count,
       owningAdmissions: admissions.owning,
       activeExecutors: counts.active,
+      maximumActiveExecutors: this.#parts.scope.executorLimits.active,
       executors: counts.active + counts.idle,
       ofSession: pool.ofSession(prepared.sessionId),
       ofStateKey: pool.ofStateKey(prepared.agentStateKey),

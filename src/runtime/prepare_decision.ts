@@ -23,6 +23,8 @@ export interface PrepareFacts {
   readonly records: number;
   readonly owningAdmissions: number;
   readonly activeExecutors: number;
+  /** The operator's own limit; the built-in one when absent. */
+  readonly maximumActiveExecutors?: number;
   readonly executors: number;
   readonly ofSession: ExecutorRecord | undefined;
   /** The Executor that uses the request's state key. */
@@ -52,7 +54,8 @@ export function decidePrepare(facts: PrepareFacts): PrepareDecision {
   }
   if (
     facts.owningAdmissions >= MAX_OWNING_ADMISSIONS ||
-    facts.activeExecutors >= MAX_ACTIVE_EXECUTORS
+    facts.activeExecutors >=
+      (facts.maximumActiveExecutors ?? MAX_ACTIVE_EXECUTORS)
   ) return reject("preparation_capacity");
   if (ofSession !== undefined) return decideReuse(facts, ofSession);
   return facts.executors >= MAX_EXECUTORS

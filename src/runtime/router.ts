@@ -19,7 +19,7 @@ import { RememberedDecisions } from "./remembered_decisions.ts";
 import { Reservations } from "./reservation.ts";
 import { RouterShutdown } from "./router_shutdown.ts";
 import { Runs } from "./runs.ts";
-import { RouterScope } from "./scope.ts";
+import { type ExecutorLimits, RouterScope } from "./scope.ts";
 import { type RuntimeServiceFactory, ServiceHost } from "./service_host.ts";
 import { servicePort } from "./service_port.ts";
 import { Settlements } from "./settlement.ts";
@@ -42,6 +42,8 @@ export interface RouterOptions {
   readonly binding?: WorkspaceBinding;
   /** Families beside execution; frame types that none takes are answered as unbound. */
   readonly services?: readonly RuntimeServiceFactory[];
+  /** The operator's own limits; they lower the built-in ones and never raise them. */
+  readonly executorLimits?: Partial<ExecutorLimits>;
   /** How long an idle Executor is kept, in milliseconds; one hour when absent. */
   readonly executorIdleMilliseconds?: number;
 }

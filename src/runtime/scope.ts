@@ -4,6 +4,7 @@ import type { Clock } from "../platform/clock.ts";
 import type { Ids } from "../platform/ids.ts";
 import type { Log } from "../platform/log.ts";
 import { BudgetedSender, type FrameSender } from "./frame_sender.ts";
+import { MAX_ACTIVE_EXECUTORS, MAX_IDLE_EXECUTORS } from "./limits.ts";
 import { TaskSet } from "./tasks.ts";
 
 /** What one router is made with. */
@@ -12,6 +13,14 @@ export interface ScopeOptions {
   readonly ids: Ids;
   readonly log: Log;
   readonly sender: FrameSender;
+  /** The operator's own limits; they lower the built-in ones and never raise them. */
+  readonly executorLimits?: Partial<ExecutorLimits>;
+}
+
+/** How many Executors one router keeps. */
+export interface ExecutorLimits {
+  readonly active: number;
+  readonly idle: number;
 }
 
 /** `open` admits work; `draining` settles and refuses new work; `closed` sends nothing any more. */
@@ -24,6 +33,7 @@ export class RouterScope {
   readonly log: Log;
   readonly tasks: TaskSet;
   readonly sender: BudgetedSender;
+  readonly executorLimits: ExecutorLimits;
   readonly #shutdown = new AbortController();
   #phase: Phase = "open";
 
@@ -31,6 +41,11 @@ export class RouterScope {
     this.clock = options.clock;
     this.ids = options.ids;
     this.log = options.log;
+    const { active, idle } = options.executorLimits ?? {};
+    this.executorLimits = {
+      active: Math.min(active ?? MAX_ACTIVE_EXECUTORS, MAX_ACTIVE_EXECUTORS),
+      idle: Math.min(idle ?? MAX_IDLE_EXECUTORS, MAX_IDLE_EXECUTORS),
+    };
     this.tasks = new TaskSet(options.log);
     this.sender = new BudgetedSender({
       sender: options.sender,

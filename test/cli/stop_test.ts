@@ -36,6 +36,7 @@ interface World {
 
 async function withDaemon(
   body: (world: World) => Promise<void>,
+  extra: readonly string[] = [],
 ): Promise<void> {
   await using place = await makePlace();
   const core = await LoopbackCore.start({
@@ -43,7 +44,7 @@ async function withDaemon(
     clock: systemClock,
     ids: systemIds,
   });
-  const words = await daemonWords(place, core.origin);
+  const words = [...await daemonWords(place, core.origin), ...extra];
   const daemon = startDaemon(place, words, CONTRACT);
   try {
     await body({
@@ -102,8 +103,24 @@ async function holdTurn(
   text = "hold",
   closeFailures = 0,
 ): Promise<ObservedRun> {
+  const preparation = prepare(session, modes, closeFailures);
+  const ready = await preparation.ready;
+  assertEquals(ready.kind, "ready", JSON.stringify(ready));
+  const run = session.start(preparation, {
+    input: [{ content: [{ type: "input_text", text }] }],
+  });
+  for await (const event of run) if (event.type === "delta") break;
+  return run;
+}
+
+/** Asks for an Executor of a new Session. */
+function prepare(
+  session: DeviceSession,
+  modes: readonly string[] = [],
+  closeFailures = 0,
+) {
   const sessionId = systemIds.uuid();
-  const preparation = session.prepare({
+  return session.prepare({
     sessionId,
     configuration: {
       agent_kind: "contract",
@@ -115,13 +132,6 @@ async function holdTurn(
       disable_execution_environment: true,
     },
   });
-  const ready = await preparation.ready;
-  assertEquals(ready.kind, "ready", JSON.stringify(ready));
-  const run = session.start(preparation, {
-    input: [{ content: [{ type: "input_text", text }] }],
-  });
-  for await (const event of run) if (event.type === "delta") break;
-  return run;
 }
 
 Deno.test("SIGTERM during a Turn settles it, leaves no process and ends with 0", () =>
@@ -215,4 +225,35 @@ Deno.test("after SIGKILL the next daemon ends what the killed one left, and noth
       foreign.kill("SIGKILL");
       await foreign.status;
     }
+  }));
+
+Deno.test("--max-executions lowers the number of Executors", () =>
+  withDaemon(async ({ daemon, session }) => {
+    await holdTurn(session);
+    const second = await prepare(session).ready;
+    assertEquals(second, { kind: "rejected", code: "preparation_capacity" });
+    daemon.signal("SIGTERM");
+    assertEquals((await daemon.ended).code, 0);
+  }, ["--max-executions", "1"]));
+
+Deno.test("--max-idle 0 keeps no Executor after its Turn", () =>
+  withDaemon(async ({ daemon, session, descendants }) => {
+    const run = await holdTurn(session, [], "say hello there");
+    await run.outcome;
+    await daemon.logged("executor closed");
+    assertEquals(await descendants(), []);
+    daemon.signal("SIGTERM");
+    assertEquals((await daemon.ended).code, 0);
+  }, ["--max-idle", "0"]));
+
+Deno.test("status follows what is owned, also between two heartbeats", () =>
+  withDaemon(async ({ daemon, place, session }) => {
+    await holdTurn(session);
+    const { work } = await statusWhere(
+      place,
+      (status) => status.work.runs === 1,
+    );
+    assertEquals(work.executors, 1);
+    daemon.signal("SIGTERM");
+    assertEquals((await daemon.ended).code, 0);
   }));
