@@ -38,9 +38,9 @@ export class Runs {
     this.#runs.set(run.id, run);
   }
 
+  /** Its questions were forgotten when it was claimed. */
   remove(run: Run): void {
     if (this.#runs.get(run.id) === run) this.#runs.delete(run.id);
-    this.dropRoutes(run);
   }
 
   /** Routes a question to its Run before it is sent. */
