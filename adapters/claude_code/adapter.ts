@@ -56,7 +56,7 @@ async function discoverClaude(
           context,
           verdict === "tested" ? "tested" : "untested",
         ),
-        factory: factory({ context, found: location, occupied: new Set() }),
+        factory: factory({ context, found: location }),
       };
     }
   }

@@ -33,6 +33,7 @@ import {
 import type { NativeSession } from "./native_session.ts";
 import { type ToolInventory, verifyTools } from "./tool_inventory.ts";
 import { ClaudeTurn, type TurnHost } from "./turn.ts";
+import { safeCause } from "./turn_end.ts";
 
 /** What one Executor is made of. */
 export interface ExecutorParts {
@@ -200,12 +201,16 @@ export class ClaudeExecutor implements Executor {
   /** Between Turns only telemetry is in order; work means that something else drives the program. */
   #withoutTurn(frame: NativeFrame): void {
     switch (frame.type) {
-      case "result":
+      case "result": {
         if (!this.#prepared) {
-          this.#startupFailure.reject(new Error("The program did not start"));
+          const cause = frame.startup_failure_reason ?? frame.subtype;
+          this.#startupFailure.reject(
+            new Error(`The program did not start: ${safeCause(cause)}`),
+          );
           return;
         }
         throw new UnsolicitedWork();
+      }
       case "stream_event":
       case "assistant":
         throw new UnsolicitedWork();

@@ -12,6 +12,7 @@ import { checkInlineImageParts } from "../../src/protocol/inline_image.ts";
 import { type Deferred, deferred } from "../../src/platform/deferred.ts";
 import { splitImage } from "./input.ts";
 import { rpcResult } from "./function_server.ts";
+import { boundedValue, fitsMember } from "./oversize.ts";
 import { sameContent } from "./function_receipt.ts";
 
 /** The program replaces longer text by a preview; measured with the raised limit of the listing. */
@@ -192,11 +193,18 @@ export class FunctionCalls {
           kind: "function",
           status,
           name: call.name,
-          ...(content === undefined ? {} : { content }),
+          ...(content === undefined ? {} : { content: shown(content) }),
         },
       },
     });
   }
+}
+
+/** The submitted content came in a frame of its own, which had less beside it than this one. */
+function shown(content: readonly ContentPart[]): readonly ContentPart[] {
+  return fitsMember(content)
+    ? content
+    : [{ type: "input_text", text: String(boundedValue(content)) }];
 }
 
 function resultProblem(result: FunctionResult): string | undefined {

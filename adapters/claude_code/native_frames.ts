@@ -109,6 +109,7 @@ const frames = {
     result: z.string().optional(),
     api_error_status: z.number().nullish(),
     terminal_reason: z.string().nullish(),
+    startup_failure_reason: z.string().nullish(),
     structured_output: z.unknown().optional(),
     usage: z.unknown().optional(),
     modelUsage: z.unknown().optional(),

@@ -46,6 +46,35 @@ export async function createNativeHome(home: NativeHome): Promise<void> {
   }
 }
 
+/** Exclusive use of a home; the kernel ends it with this process. */
+export interface HomeLock {
+  release(): void;
+}
+
+/**
+ * Takes a home for one process of the program, which itself would let two continue one Session.
+ *
+ * @throws when another Executor, of this daemon or another, has it.
+ */
+export async function lockHome(home: NativeHome): Promise<HomeLock> {
+  const file = await Deno.open(join(home.root, "lock"), {
+    create: true,
+    write: true,
+    mode: 0o600,
+  });
+  if (!await file.tryLock(true)) {
+    file.close();
+    throw new Error("The native home is in use by another Executor");
+  }
+  let held = true;
+  return {
+    release() {
+      if (held) file.close();
+      held = false;
+    },
+  };
+}
+
 /** Removes the scratch of a process that is proven gone. */
 export async function removeTemporary(home: NativeHome): Promise<void> {
   try {

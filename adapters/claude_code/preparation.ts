@@ -19,6 +19,8 @@ import { launchEnvironment, launchSecrets } from "./launch_environment.ts";
 import { McpTools, settleFunctionServer } from "./mcp_tools.ts";
 import {
   createNativeHome,
+  type HomeLock,
+  lockHome,
   nativeHome,
   removeTemporary,
 } from "./native_home.ts";
@@ -29,8 +31,6 @@ import { toolInventory } from "./tool_inventory.ts";
 export interface Preparer {
   readonly context: DiscoveryContext;
   readonly found: FoundProgram;
-  /** Homes that a process of ours uses: the program itself does not lock a Session. */
-  readonly occupied: Set<string>;
 }
 
 /** The program has this long to answer its first request. */
@@ -59,12 +59,10 @@ export async function prepareClaude(
   const refusal = checkClaudeConfiguration(configuration);
   if (refusal) throw new Error(refusal.reason);
   owner.throwIfAborted();
-  const { context, occupied } = preparer;
+  const { context } = preparer;
   const home = nativeHome(context.stateDirectory, configuration.agentStateKey);
-  if (occupied.has(home.root)) {
-    throw new Error("The native home is in use by another Executor");
-  }
-  occupied.add(home.root);
+  await createNativeHome(home);
+  const lock = await lockHome(home);
   try {
     await removeTemporary(home); // of a process that was killed
     await createNativeHome(home);
@@ -74,12 +72,10 @@ export async function prepareClaude(
       context.permissions === "ask",
     );
     const launch: Launch = { configuration, session, inventory, home };
-    return await startVerified(preparer, launch, owner);
+    return await startVerified(preparer, launch, lock, owner);
   } catch (error) {
     // A retained Executor keeps the home until its close is confirmed.
-    if (!(error instanceof PreparationFailed && error.retained)) {
-      occupied.delete(home.root);
-    }
+    if (!(error instanceof PreparationFailed && error.retained)) lock.release();
     throw error;
   }
 }
@@ -87,9 +83,10 @@ export async function prepareClaude(
 async function startVerified(
   preparer: Preparer,
   launch: Launch,
+  lock: HomeLock,
   owner: AbortSignal,
 ): Promise<Executor> {
-  const started = await startProcess(preparer, launch);
+  const started = await startProcess(preparer, launch, lock);
   const { executor } = started;
   try {
     const failed = executor.startupFailure;
@@ -116,6 +113,7 @@ async function startVerified(
 async function startProcess(
   preparer: Preparer,
   launch: Launch,
+  lock: HomeLock,
 ): Promise<Started> {
   const { context } = preparer;
   const { configuration, home } = launch;
@@ -150,7 +148,7 @@ async function startProcess(
     asks: context.permissions === "ask",
     released: async () => {
       await removeTemporary(home);
-      preparer.occupied.delete(home.root);
+      lock.release();
     },
   });
   return { executor, mcp };

@@ -5,6 +5,7 @@
 import * as z from "zod";
 import type { TurnEvent } from "../../src/harness/contract.ts";
 import type { ToolObservation } from "../../src/protocol/tool_call.ts";
+import { boundedOutput, boundedValue } from "./oversize.ts";
 
 /** A tool call of the model. */
 export interface NativeToolUse {
@@ -125,12 +126,14 @@ function observe(
   result?: NativeToolResult,
 ): ToolObservation {
   if (subject.kind === "command") {
-    const output = result && { output: textOf(result.content) };
+    const output = result && { output: boundedOutput(textOf(result.content)) };
     return { ...subject, status, ...output };
   }
-  const value = result && (result.structured ?? result.content ?? null);
+  const value = result &&
+    boundedValue(result.structured ?? result.content ?? null);
   return {
     ...subject,
+    arguments: boundedValue(subject.arguments),
     status,
     output: result && !result.isError ? value : null,
     error: result?.isError ? value : null,

@@ -67,6 +67,8 @@ export class ClaudeTurn implements Turn {
   readonly #reader: TurnReader;
   readonly #active: ActiveInputs;
   #cancellation: Promise<void> | undefined;
+  /** The content of `done`, once it is decided. */
+  #final: string | undefined;
 
   constructor(private readonly host: TurnHost, sink: TurnSink) {
     this.#output = new TurnOutput(sink);
@@ -148,7 +150,7 @@ export class ClaudeTurn implements Turn {
   }
 
   cancellationOutcome(): Done {
-    return this.#done(this.#parts.text.text);
+    return this.#done(this.#final ?? this.#parts.text.text);
   }
 
   awaitSettlement(signal: AbortSignal): Promise<Settlement> {
@@ -258,6 +260,7 @@ export class ClaudeTurn implements Turn {
       ? { reusable: false, reason: UNSETTLED }
       : { reusable: true };
     this.#end(() => this.#settlement.resolve(settlement), content);
+    if (open) this.host.invalidate(new Error(UNSETTLED));
   }
 
   #closeParts(): void {
@@ -268,6 +271,7 @@ export class ClaudeTurn implements Turn {
 
   #end(settle: () => void, content = this.#parts.text.text): void {
     this.#phase = "settled";
+    this.#final = content;
     this.#output.end({ type: "done", payload: this.#done(content) });
     this.#parts.ledger.close();
     void this.#output.closed.then(settle);

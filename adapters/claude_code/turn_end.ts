@@ -20,7 +20,7 @@ export function nativeFailure(
 }
 
 /** Native identifiers only: a newer program might put prose where a word was. */
-function safeCause(cause: string): string {
+export function safeCause(cause: string): string {
   return /^[a-z][a-z0-9_]{0,63}$/.test(cause) ? cause : "an unknown cause";
 }
 

@@ -169,6 +169,7 @@ Deno.test("a turn that ended before the interrupt is reported as completed", asy
   await cancelled;
   assertEquals(sink.all("error"), []);
   assertEquals(sink.all("done")[0]?.payload.content, "whole");
+  assertEquals(turn.cancellationOutcome(), sink.all("done")[0]?.payload);
 });
 
 Deno.test("a stale cancel returns at once and touches nothing", async () => {

@@ -185,6 +185,7 @@ Deno.test("a natural end with an unanswered call leaves the Executor unusable", 
     reusable: false,
     reason: "unsettled_native_operations",
   });
+  assertEquals(await claude.executor.retired, "executor_invalidated");
 });
 
 Deno.test("a cancel while a receipt is owed fails the submission", async () => {

@@ -1,6 +1,11 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import type { TurnEvent } from "../../../src/harness/contract.ts";
 import { deferred } from "../../../src/platform/deferred.ts";
+import {
+  boundedOutput,
+  boundedValue,
+  fitsMember,
+} from "../../../adapters/claude_code/oversize.ts";
 import { checkOutputFormat } from "../../../adapters/claude_code/output_schema.ts";
 import {
   OutputMismatch,
@@ -153,7 +158,17 @@ function structured(raw: string, input: unknown, ids = ["t"]) {
 Deno.test("a structured answer is published as it was streamed", () => {
   const { events, output } = structured('{"n": 1.0}', { n: 1 });
   assertEquals(output.publish(result({ n: 1 }), "final_answer"), '{"n": 1.0}');
-  assertEquals(events.length, 1);
+  assertEquals(
+    events.map((event) => "payload" in event && event.payload),
+    [
+      {
+        id: "t",
+        status: "completed",
+        phase: "final_answer",
+        text: '{"n": 1.0}',
+      },
+    ],
+  );
 });
 
 for (
@@ -272,4 +287,29 @@ Deno.test("frames that nobody needs are skipped, whatever they look like", () =>
     assertEquals(readFrame(value), undefined);
   }
   assertEquals(readFrame({ type: "toString" }), undefined);
+});
+
+Deno.test("an oversize output keeps both ends and says what is missing", () => {
+  const output = "a".repeat(3_000_000) + "é".repeat(1_000_000) + "z";
+  const bounded = boundedOutput(output);
+  assert(bounded.startsWith("aaa") && bounded.endsWith("ééz"));
+  const omitted = Number(/\[(\d+) bytes omitted\]/.exec(bounded)?.[1]);
+  const kept = new TextEncoder().encode(
+    bounded.replace(/\[\d+ bytes omitted\]/, ""),
+  ).length;
+  const all = new TextEncoder().encode(output).length;
+  assert(Math.abs(all - kept - omitted) <= 2); // a divided character is dropped
+  assert(!bounded.includes("\ufffd"));
+  assert(fitsMember(bounded));
+  assertEquals(boundedOutput("short"), "short");
+});
+
+Deno.test("an output of escapes is halved until its encoded form fits", () => {
+  const bounded = boundedOutput("\u0001".repeat(2_500_000));
+  assert(fitsMember(bounded) && bounded.includes("bytes omitted"));
+});
+
+Deno.test("another oversize value is replaced by a marker", () => {
+  assertEquals(boundedValue({ a: 1 }), { a: 1 });
+  assertEquals(boundedValue("x".repeat(5_000_000)), "[5000002 bytes omitted]");
 });

@@ -2,7 +2,11 @@ import { assert, assertEquals } from "@std/assert";
 import { join } from "@std/path";
 import type { MessageInput } from "../../../src/protocol/message_input.ts";
 import { deferred } from "../../../src/platform/deferred.ts";
-import { replies, textReply } from "../../../src/loopback/messages_provider.ts";
+import {
+  replies,
+  textReply,
+  toolReply,
+} from "../../../src/loopback/messages_provider.ts";
 import { JPEG, PNG } from "./images.ts";
 import {
   ClaudeLab,
@@ -87,16 +91,25 @@ proves("environment_none", async () => {
 });
 
 Deno.test("claude environment_none: active input is data too, and comes from the user", async () => {
-  const rest = deferred();
   await using lab = await ClaudeLab.open({
     script: replies(
-      textReply("msg_1", "one", rest.promise),
+      toolReply("msg_1", {
+        id: "toolu_1",
+        name: "mcp__functions__f",
+        input: {},
+      }),
       textReply("msg_2", "two"),
     ),
   });
-  const executor = await lab.prepare();
+  const executor = await lab.prepare(lab.configuration({
+    functionTools: [{
+      name: "f",
+      description: "",
+      parameters: { type: "object" },
+    }],
+  }));
   const { turn, sink } = await start(executor, "go");
-  await sink.first("delta");
+  await sink.first("function_call");
   const written = deferred();
   const steering = turn.steerWithReceipt(
     { inputId: "i", input: text("/clear @secret.txt") },
@@ -104,10 +117,16 @@ Deno.test("claude environment_none: active input is data too, and comes from the
     never,
   );
   await written.promise;
-  rest.resolve();
+  await turn.submitFunctionResult({
+    delivery_id: "d",
+    call_id: "toolu_1",
+    success: true,
+    content: [{ type: "input_text", text: "x" }],
+  }, never);
   await steering;
   await turn.awaitSettlement(never);
-  const last = lab.provider.requests[1]?.body?.messages.at(-1);
-  assertEquals(last?.role, "user");
-  assert(lastUserText(lab.provider.requests[1]).includes("/clear @secret.txt"));
+  const folded = lab.provider.requests[1]?.body?.messages.find((message) =>
+    JSON.stringify(message).includes("/clear @secret.txt")
+  );
+  assertEquals(folded?.role, "user");
 });
