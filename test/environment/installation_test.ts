@@ -122,7 +122,7 @@ Deno.test("a Skill and a plugin are installed sealed, and the selection can be l
   );
 });
 
-Deno.test("after the completion mark every step fails, and so it stays in another process life", async () => {
+Deno.test("after the completion mark every step but the same finalization fails, and so it stays in another process life", async () => {
   using installation = new Installation();
   assertEquals(
     await step(installation, { action: "finalize", sources: {} }),
@@ -130,6 +130,11 @@ Deno.test("after the completion mark every step fails, and so it stays in anothe
   );
   assertEquals(
     await step(installation, { action: "finalize", sources: {} }),
+    COMPLETED,
+  );
+  const other = { skills: [metadata("example")] };
+  assertEquals(
+    await step(installation, { action: "finalize", sources: other }),
     FAILED,
   );
   assertEquals(
