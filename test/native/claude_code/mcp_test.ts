@@ -1,4 +1,5 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
+import { fromFileUrl } from "@std/path";
 import type { McpBinding } from "../../../src/harness/contract.ts";
 import {
   replies,
@@ -170,6 +171,46 @@ Deno.test("claude mcp_http_tools: a server that wants a login gets no OAuth atte
   await run(executor, "hello");
   assertEquals(toolNames(lab.provider.requests[0]), []);
   assertEquals(server.methods, []);
+});
+
+Deno.test("claude MCP: an installed server is started with its own variables and ends with the program", async () => {
+  await using lab = await ClaudeLab.open({
+    bound: true,
+    script: replies(
+      toolReply("msg_1", {
+        id: "toolu_1",
+        name: "mcp__installed__tell",
+        input: {},
+      }),
+      textReply("msg_2", "told"),
+    ),
+  });
+  const executor = await lab.prepare(lab.local({
+    mcpServers: [{
+      label: "installed",
+      origin: "environment",
+      allowedTools: null,
+      required: true,
+      transport: "stdio",
+      command: Deno.execPath(),
+      arguments: [
+        "run",
+        "--no-config",
+        "--allow-env",
+        fromFileUrl(new URL("./stdio_mcp_server.ts", import.meta.url)),
+      ],
+      environment: {
+        TOLD: "own-variable",
+        DENO_DIR: Deno.env.get("DENO_DIR") ??
+          `${Deno.env.get("HOME")}/.cache/deno`,
+      },
+    }],
+  }));
+  const sink = await run(executor, "tell me");
+  const output = JSON.stringify(
+    sink.all("tool_call").at(-1)?.payload.observation?.output,
+  );
+  assert(output.includes("own-variable"), output);
 });
 
 async function filesWith(directory: string, text: string): Promise<string[]> {

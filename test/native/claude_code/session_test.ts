@@ -122,6 +122,25 @@ Deno.test("claude preparation: an unused one leaves no history, and one home has
   await run(used, "hello");
 });
 
+Deno.test("claude resume: a Session whose id is no UUID is named by the program and resumed by that", async () => {
+  await using lab = await ClaudeLab.open({
+    script: replies(textReply("msg_1", "one"), textReply("msg_2", "two")),
+  });
+  const configuration = lab.configuration({ sessionId: "session-7" });
+  const first = await lab.prepare(configuration);
+  const sink = await run(first, "canary-unnamed");
+  const id = sink.all("done")[0]?.payload.metadata?.["agent_session_id"];
+  assert(typeof id === "string" && id !== "session-7");
+  await first.close(never);
+  const second = await lab.prepare({ ...configuration, agentSessionId: id });
+  const next = await run(second, "again");
+  assertEquals(
+    next.all("done")[0]?.payload.metadata?.["agent_session_id"],
+    id,
+  );
+  assert(lab.provider.requests[1]?.text.includes("canary-unnamed"));
+});
+
 /** Resolves when a transcript in the newest home holds the text; the program writes it at leisure. */
 async function historyHolds(lab: ClaudeLab, text: string): Promise<void> {
   const root = lab.launches.at(-1)?.environment["CLAUDE_CONFIG_DIR"] ?? "";
