@@ -4,25 +4,20 @@ import type { Clock } from "../platform/clock.ts";
 import type { Ids } from "../platform/ids.ts";
 import type { Log } from "../platform/log.ts";
 import type { InboundEnvelope } from "../protocol/envelope.ts";
-import { Admissions } from "./admissions.ts";
 import type { WorkspaceBinding } from "./binding.ts";
 import { Cancellations } from "./cancellation.ts";
 import type { HarnessKinds } from "./configuration_judgement.ts";
-import { ExecutorPool } from "./executor_pool.ts";
 import type { FrameSender } from "./frame_sender.ts";
 import { FunctionResults } from "./functions.ts";
 import { Decisions } from "./interactions.ts";
 import { OutputForwarder } from "./output.ts";
+import { createOwners, type RouterOwners } from "./owners.ts";
 import { Preparations } from "./preparation.ts";
-import { ReadOnlyPreparations } from "./read_only_preparation.ts";
 import { RememberedDecisions } from "./remembered_decisions.ts";
-import { Reservations } from "./reservation.ts";
 import { RouterShutdown } from "./router_shutdown.ts";
-import { Runs } from "./runs.ts";
-import { type ExecutorLimits, RouterScope } from "./scope.ts";
-import { type RuntimeServiceFactory, ServiceHost } from "./service_host.ts";
+import type { ExecutorLimits } from "./scope.ts";
+import type { RuntimeServiceFactory, ServiceHost } from "./service_host.ts";
 import { servicePort } from "./service_port.ts";
-import { Settlements } from "./settlement.ts";
 import { Starts } from "./start.ts";
 import { type RouterStatus, routerStatus } from "./status.ts";
 import { Steering } from "./steering.ts";
@@ -74,52 +69,35 @@ type Handler = (envelope: InboundEnvelope) => void;
 
 /** Makes the router of one connection. */
 export function createRouter(options: RouterOptions): Router {
-  const scope = new RouterScope(options);
-  const { harnesses, binding } = options;
-  const services = new ServiceHost();
-  const runs = new Runs();
-  const admissions = new Admissions(scope);
-  const pool = new ExecutorPool(scope, {
-    retryRun(executor) {
-      if (executor.run === undefined) return;
-      settlements.claim(executor.run, { abort: false, retry: true });
+  const owners = createOwners(options);
+  const { scope, runs, services } = owners;
+  addServices(options.services ?? [], owners);
+  const ending = new RouterShutdown(owners);
+  const table = handlerTable(owners, ending);
+  return {
+    handle: (envelope) => dispatch(envelope, table, scope, services),
+    shutdown: () => ending.shutdown(),
+    get activeRuns() {
+      return runs.count;
     },
-    retiredWhileReady: (executor) => reservations.failReady(executor),
-    removed(executor) {
-      for (const admission of admissions.all()) {
-        if (admission.executor === executor) admission.owns = false;
-      }
+    shutdownRequested: ending.deviceSettled,
+    get draining() {
+      return scope.phase === "draining";
     },
-  }, options.executorIdleMilliseconds);
-  const reservations = new Reservations(scope, admissions, pool, ({ run }) => {
-    if (run !== undefined) settlements.claim(run, { abort: true });
-  });
-  const settlements = new Settlements(scope, pool, runs);
-  const readOnly = new ReadOnlyPreparations({
-    scope,
-    admissions,
-    harnesses,
-    binding,
-    services,
-  });
-  const preparations = new Preparations({
-    scope,
-    admissions,
-    pool,
-    harnesses,
-    binding,
-    services,
-    readOnly,
-    reservations,
-  });
+    status: () => routerStatus(owners),
+  };
+}
+
+/** The one table of the frames that the router serves itself. */
+function handlerTable(
+  owners: RouterOwners,
+  ending: RouterShutdown,
+): Readonly<Record<string, Handler>> {
+  const { scope, runs, settlements } = owners;
+  const preparations = new Preparations(owners);
   const starts = new Starts({
-    scope,
-    admissions,
-    reservations,
-    runs,
-    settlements,
+    ...owners,
     forwarder: new OutputForwarder(scope, runs, settlements),
-    services,
   });
   const submissions = new Submissions(
     scope,
@@ -129,19 +107,7 @@ export function createRouter(options: RouterOptions): Router {
   const steering = new Steering(scope, runs);
   const functions = new FunctionResults(scope, runs, submissions);
   const decisions = new Decisions(scope, runs, submissions);
-  const ending = new RouterShutdown({
-    scope,
-    admissions,
-    reservations,
-    readOnly,
-    pool,
-    runs,
-    settlements,
-    services,
-  });
-  const parts = { scope, admissions, pool, runs, services };
-  addServices(options.services ?? [], parts);
-  const table: Readonly<Record<string, Handler>> = {
+  return {
     execution_prepare: (envelope) => preparations.handlePrepare(envelope),
     execution_release: (envelope) => preparations.handleRelease(envelope),
     execution_start: (envelope) => starts.handle(envelope),
@@ -153,24 +119,12 @@ export function createRouter(options: RouterOptions): Router {
       decisions.handleUserChoice(envelope),
     device_shutdown: (envelope) => ending.handleDeviceShutdown(envelope),
   };
-  return {
-    handle: (envelope) => dispatch(envelope, table, scope, services),
-    shutdown: () => ending.shutdown(),
-    get activeRuns() {
-      return runs.count;
-    },
-    shutdownRequested: ending.deviceSettled,
-    get draining() {
-      return scope.phase === "draining";
-    },
-    status: () => routerStatus(parts),
-  };
 }
 
 function dispatch(
   envelope: InboundEnvelope,
   table: Readonly<Record<string, Handler>>,
-  scope: RouterScope,
+  scope: RouterOwners["scope"],
   services: ServiceHost,
 ): void {
   const { type } = envelope;
