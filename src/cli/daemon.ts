@@ -8,6 +8,7 @@ import { HarnessRegistry } from "../harness/registry.ts";
 import { type Clock, sleep } from "../platform/clock.ts";
 import type { Log } from "../platform/log.ts";
 import { startWatchdog } from "../service/watchdog.ts";
+import type { ConnectionFacts } from "../transport/connection_facts.ts";
 import type { Network } from "../transport/network.ts";
 import { type LoopExit, SessionLoop } from "../transport/session_loop.ts";
 import { BUILD_VERSION, PROGRAM } from "./build.ts";
@@ -67,18 +68,7 @@ export async function runDaemon(parts: DaemonParts): Promise<DaemonEnd> {
   const { log, outside, settings } = parts;
   const registry = new HarnessRegistry();
   const watch = watchHarnesses(parts.harnesses, registry, parts.discovery);
-  const startedAt = outside.clock.now();
-  const sessions = sessionParts({
-    clock: outside.clock,
-    ids: outside.ids,
-    log,
-    registry,
-    executorLimits: {
-      active: settings.values.maximumExecutions,
-      idle: settings.values.maximumIdle,
-    },
-    ...(parts.bound === undefined ? {} : { bound: parts.bound }),
-  });
+  const sessions = sessionsOf(parts, registry);
   const { stops } = parts;
   let stoppingSince: number | undefined;
   const onStop = () => {
@@ -113,26 +103,11 @@ export async function runDaemon(parts: DaemonParts): Promise<DaemonEnd> {
       }
     },
   });
-  const status = new StatusWriter({
-    stateDirectory: settings.stateDirectory,
-    clock: outside.clock,
-    ids: outside.ids,
-    log,
-    snapshot: () => {
-      const router = sessions.status();
-      return statusSnapshot({
-        ...parts,
-        now: outside.clock.now(),
-        startedAt,
-        facts: loop.facts,
-        harnesses: registry.list(),
-        work: workCounts(router),
-        unknown: router?.unknownOwners ?? [],
-        ...(stoppingSince === undefined ? {} : {
-          stopping: { since: stoppingSince, waitingFor: sessions.owned() },
-        }),
-      });
-    },
+  const status = statusWriterOf(parts, {
+    sessions,
+    registry,
+    facts: () => loop.facts,
+    stoppingSince: () => stoppingSince,
   });
   const ended = new AbortController();
   const background = Promise.all([
@@ -155,6 +130,60 @@ export async function runDaemon(parts: DaemonParts): Promise<DaemonEnd> {
     stops.stop.removeEventListener("abort", onStop);
     await status.close();
   }
+}
+
+function sessionsOf(
+  { bound, log, outside, settings }: DaemonParts,
+  registry: HarnessRegistry,
+): SessionParts {
+  return sessionParts({
+    clock: outside.clock,
+    ids: outside.ids,
+    log,
+    registry,
+    executorLimits: {
+      active: settings.values.maximumExecutions,
+      idle: settings.values.maximumIdle,
+    },
+    ...(bound === undefined ? {} : { bound }),
+  });
+}
+
+/** The writer of `status.json`, over the parts that know the facts. */
+function statusWriterOf(
+  parts: DaemonParts,
+  sources: {
+    readonly sessions: SessionParts;
+    readonly registry: HarnessRegistry;
+    readonly facts: () => ConnectionFacts;
+    readonly stoppingSince: () => number | undefined;
+  },
+): StatusWriter {
+  const { log, outside, settings } = parts;
+  const { sessions, registry } = sources;
+  const startedAt = outside.clock.now();
+  return new StatusWriter({
+    stateDirectory: settings.stateDirectory,
+    clock: outside.clock,
+    ids: outside.ids,
+    log,
+    snapshot() {
+      const router = sessions.status();
+      const since = sources.stoppingSince();
+      return statusSnapshot({
+        ...parts,
+        now: outside.clock.now(),
+        startedAt,
+        facts: sources.facts(),
+        harnesses: registry.list(),
+        work: workCounts(router),
+        unknown: router?.unknownOwners ?? [],
+        ...(since === undefined
+          ? {}
+          : { stopping: { since, waitingFor: sessions.owned() } }),
+      });
+    },
+  });
 }
 
 /** `--once`: stops at the first heartbeat, or at the first attempt that failed. */

@@ -86,18 +86,7 @@ async function operate(
       forceStop(code, { children, outside, log, exit: Deno.exit }),
   });
   try {
-    log.info("starting", {
-      version: BUILD_VERSION,
-      core: identity.core.origin,
-      device: identity.deviceId,
-      workspace: identity.bound?.root,
-      system: outside.userId === 0 ? "root" : "user",
-    });
-    const { binding } = checked;
-    if (binding !== undefined) {
-      const stop = stops.stop;
-      await confirmEnrolment({ ...checked, binding, log, stop }, outside);
-    }
+    await begin(checked, outside, log, stops.stop);
     const { clock } = outside;
     const swept = await sweepOrphans({ records, processes, clock, log });
     const bound = identity.bound !== undefined;
@@ -139,6 +128,25 @@ async function operate(
   } finally {
     stops.forget();
   }
+}
+
+/** Says what starts, and lets an enrolled daemon ask whether it still is. */
+async function begin(
+  checked: Preflight,
+  outside: Outside,
+  log: Log,
+  stop: AbortSignal,
+): Promise<void> {
+  const { binding, identity } = checked;
+  log.info("starting", {
+    version: BUILD_VERSION,
+    core: identity.core.origin,
+    device: identity.deviceId,
+    workspace: identity.bound?.root,
+    system: outside.userId === 0 ? "root" : "user",
+  });
+  if (binding === undefined) return;
+  await confirmEnrolment({ ...checked, binding, log, stop }, outside);
 }
 
 function codeOf(end: DaemonEnd): number {

@@ -31,14 +31,24 @@ const plainPath = {
   fix: "write the full path",
 } as const;
 
-const programOrOff = {
-  schema: z.string().refine((value) =>
-    value === "off" || isCleanAbsolutePath(value)
-  ) as z.ZodType<string>,
-  path: true,
-  rule: "must be off or a clean absolute path",
-  fix: "see what `agent-daemon harness list` finds",
-} as const;
+/** The setting of a Harness's program: a path that is tried alone, or `off`. */
+function harnessProgram(name: string): Setting<string | undefined> {
+  return optional<string>({
+    flag: `${name}-bin`,
+    variable: `AGENT_DAEMON_${name.toUpperCase()}_BIN`,
+    member: `harness.${name}.bin`,
+    placeholder: "PATH|off",
+    description:
+      `The ${name} program, tried alone; off leaves the kind out of the heartbeat.`,
+    schema: z.string().refine((value) =>
+      value === "off" || isCleanAbsolutePath(value)
+    ),
+    path: true,
+    rule: "must be off or a clean absolute path",
+    fix: "see what `agent-daemon harness list` finds",
+    initialText: "found on the search path",
+  });
+}
 
 function choice<const C extends string>(
   ...choices: readonly C[]
@@ -142,26 +152,8 @@ export const SETTINGS = {
     ...uuid,
     initialText: "from the enrolment, else none",
   }),
-  codexProgram: optional<string>({
-    flag: "codex-bin",
-    variable: "AGENT_DAEMON_CODEX_BIN",
-    member: "harness.codex.bin",
-    placeholder: "PATH|off",
-    description:
-      "The codex program, tried alone; off leaves the kind out of the heartbeat.",
-    ...programOrOff,
-    initialText: "found on the search path",
-  }),
-  claudeProgram: optional<string>({
-    flag: "claude-bin",
-    variable: "AGENT_DAEMON_CLAUDE_BIN",
-    member: "harness.claude.bin",
-    placeholder: "PATH|off",
-    description:
-      "The claude program, tried alone; off leaves the kind out of the heartbeat.",
-    ...programOrOff,
-    initialText: "found on the search path",
-  }),
+  codexProgram: harnessProgram("codex"),
+  claudeProgram: harnessProgram("claude"),
   permissions: defaulted<"unattended" | "ask">({
     flag: "permissions",
     variable: "AGENT_DAEMON_PERMISSIONS",
@@ -255,8 +247,8 @@ export const SETTINGS = {
     placeholder: "HOSTS",
     description: "Hosts that are reached without the proxy, comma-separated.",
     schema: z.string().max(4096),
-    rule: "must be a comma-separated list of at most 4096 characters",
-    fix: "shorten the list",
+    rule: "must be a list of at most 4096 characters",
+    fix: "shorten it",
     initialText: "none",
   }),
   onPermanentError: defaulted<"exit" | "park">({
@@ -293,10 +285,10 @@ export type SettingValues = {
   readonly [N in SettingName]: (typeof SETTINGS)[N]["initial"];
 };
 
-/** All settings with their names, untyped, for whatever is made from the table. */
-export function settingEntries(): (readonly [SettingName, Setting<unknown>])[] {
-  return Object.entries(SETTINGS) as unknown as [
-    SettingName,
-    Setting<unknown>,
-  ][];
+/** One setting with its name, untyped. */
+export type SettingEntry = [SettingName, Setting<unknown>];
+
+/** All settings, for whatever is made from the table. */
+export function settingEntries(): SettingEntry[] {
+  return Object.entries(SETTINGS) as unknown as SettingEntry[];
 }
