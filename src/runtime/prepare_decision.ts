@@ -4,7 +4,6 @@ import type { PrepareErrorCode } from "../protocol/execution.ts";
 import type { Admission } from "./admission.ts";
 import type { ExecutorRecord } from "./executor.ts";
 import {
-  MAX_ACTIVE_EXECUTORS,
   MAX_ADMISSION_RECORDS,
   MAX_EXECUTORS,
   MAX_OWNING_ADMISSIONS,
@@ -23,8 +22,8 @@ export interface PrepareFacts {
   readonly records: number;
   readonly owningAdmissions: number;
   readonly activeExecutors: number;
-  /** The operator's own limit; the built-in one when absent. */
-  readonly maximumActiveExecutors?: number;
+  /** The operator's own limit, at most the built-in one. */
+  readonly maximumActiveExecutors: number;
   readonly executors: number;
   readonly ofSession: ExecutorRecord | undefined;
   /** The Executor that uses the request's state key. */
@@ -54,8 +53,7 @@ export function decidePrepare(facts: PrepareFacts): PrepareDecision {
   }
   if (
     facts.owningAdmissions >= MAX_OWNING_ADMISSIONS ||
-    facts.activeExecutors >=
-      (facts.maximumActiveExecutors ?? MAX_ACTIVE_EXECUTORS)
+    facts.activeExecutors >= facts.maximumActiveExecutors
   ) return reject("preparation_capacity");
   if (ofSession !== undefined) return decideReuse(facts, ofSession);
   return facts.executors >= MAX_EXECUTORS

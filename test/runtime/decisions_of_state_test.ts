@@ -104,6 +104,7 @@ function prepareFacts(): Mutable<PrepareFacts> {
     records: 0,
     owningAdmissions: 0,
     activeExecutors: 0,
+    maximumActiveExecutors: 4,
     executors: 1,
     ofSession: record,
     ofStateKey: record,

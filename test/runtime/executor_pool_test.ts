@@ -330,3 +330,23 @@ Deno.test("a timer of an earlier idle period closes nothing, even if it fires", 
   await clock.advance(1_800_000);
   assertEquals(native.closes, 1);
 });
+
+Deno.test("the operator's limits lower the built-in ones and never raise them", async () => {
+  for (const [given, active, idle] of [[1, 1, 1], [99, 4, 16]]) {
+    const executorLimits = { active: given ?? 0, idle: given ?? 0 };
+    await inWorld(async (world) => {
+      for (let index = 0; index < 20; index++) {
+        const requestId = `idle ${index}`;
+        await world.ready(`idle ${index}`, requestId);
+        const { handle } = world.status(requestId);
+        await world.send("execution_release", requestId, { handle });
+      }
+      assertEquals(world.router.status().executors.length, idle);
+      for (let index = 0; index < (active ?? 0); index++) {
+        await world.ready(`active ${index}`, `active ${index}`);
+      }
+      await world.send("execution_prepare", "x", prepare("x"));
+      assertEquals(world.status("x").error_code, "preparation_capacity");
+    }, { router: { executorLimits } });
+  }
+});
