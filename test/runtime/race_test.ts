@@ -268,3 +268,22 @@ Deno.test("after a lost frame nothing more of the Run is sent", () =>
     assertEquals(world.words(), []);
     assertEquals(world.router.activeRuns, 0);
   }));
+
+Deno.test("a question asked while the Run ends is forwarded and cannot be answered", () =>
+  inWorld(async (world) => {
+    await world.running();
+    world.fresh();
+    const { turn } = world.factory.executor;
+    turn.onCancel = "accept";
+    await world.send("prompt_cancel", "run");
+    await turn.emit({
+      type: "permission_request",
+      payload: { request_id: "perm_1", tool: "t", title: "t" },
+    });
+    await world.send("permission_decision", "perm_1", {
+      delivery_id: "d",
+      approved: true,
+    });
+    assertEquals(world.words(), ["permission_request", "ack not_pending"]);
+    turn.settle();
+  }));
