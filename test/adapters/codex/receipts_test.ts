@@ -12,7 +12,6 @@ import {
   ROOT,
   withDirectory,
 } from "../../support/responses_fake_codex.ts";
-import type { VirtualClock } from "../../support/virtual_clock.ts";
 
 const never = new AbortController().signal;
 const input = [{ content: [{ type: "input_text" as const, text: "go" }] }];
