@@ -15,7 +15,11 @@ import type { DirectoryAccess, PinnedRoot } from "../workspace/root.ts";
 import type { WorkspaceWriter } from "../workspace/writer.ts";
 import { readArchive } from "./archive.ts";
 import { CompletionMarker } from "./completion_marker.ts";
-import { InvalidPackage, type PackageFile } from "./package_files.ts";
+import {
+  InvalidPackage,
+  PACKAGE_BOUNDS,
+  type PackageFile,
+} from "./package_files.ts";
 import { writePackage } from "./package_store.ts";
 import { readPlugin } from "./plugin_manifest.ts";
 import type { BindingIdentity } from "./selection.ts";
@@ -116,7 +120,7 @@ async function carryOut(
       return COMPLETED;
     }
     case "plugin": {
-      const files = await readArchive(body.concatenated());
+      const files = await filesOf(body);
       const plugin = readPlugin(files);
       if (
         plugin.name !== begin.plugin.name ||
@@ -180,11 +184,19 @@ function refuseSealed(parts: InstallationParts): void {
   }
 }
 
+/** The files of an archive; one that is too long is never copied into one piece. */
+async function filesOf(body: TransferBody): Promise<readonly PackageFile[]> {
+  if (body.received > PACKAGE_BOUNDS.archiveBytes) {
+    throw new InvalidPackage("the archive is too large");
+  }
+  return await readArchive(body.concatenated());
+}
+
 async function skillFiles(
   body: TransferBody,
   declared: { readonly name: string; readonly description: string },
 ): Promise<readonly PackageFile[]> {
-  const files = await readArchive(body.concatenated());
+  const files = await filesOf(body);
   const tops = files.filter((file) =>
     file.path.toLowerCase() === SKILL_FILE.toLowerCase()
   );

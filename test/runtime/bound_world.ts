@@ -48,6 +48,8 @@ export function base64(data: Uint8Array): string {
 /** What a test puts in the place of a real part. */
 export interface BoundWorldOptions {
   readonly access?: DirectoryAccess;
+  /** An existing directory; without one a fresh one is made. */
+  readonly workspace?: string;
   readonly parts?: (real: BoundParts) => Partial<BoundParts>;
 }
 
@@ -62,7 +64,7 @@ export class BoundWorld {
 
   constructor(options: BoundWorldOptions = {}) {
     this.folder = Deno.makeTempDirSync();
-    this.workspace = this.#made("workspace");
+    this.workspace = options.workspace ?? this.#made("workspace");
     const access = directoryAccess("linux");
     const workspace = new PinnedRoot(
       this.workspace,
