@@ -10,24 +10,9 @@ import {
 import { FUNCTION_SERVER } from "./kind.ts";
 import { mcpDeclarations } from "./mcp_tools.ts";
 import type { NativeHome } from "./native_home.ts";
+import { NATIVE_SETTINGS } from "./native_settings.ts";
 import type { NativeSession } from "./native_session.ts";
 import type { ToolInventory } from "./tool_inventory.ts";
-
-/** Parts of the program that would add instructions and skills of their own. */
-const BUILT_IN_PLUGINS = [
-  "cc-plugin-agents-md@builtin",
-  "cc-plugin-plugin-authoring@builtin",
-  "cc-plugin-privacy@builtin",
-] as const;
-
-/** Settings that no user or project file may override: no hooks, no attribution, no plugins. */
-const SETTINGS = JSON.stringify({
-  disableAllHooks: true,
-  attribution: { commit: "", pr: "" },
-  enabledPlugins: Object.fromEntries(
-    BUILT_IN_PLUGINS.map((plugin) => [plugin, false]),
-  ),
-});
 
 /**
  * A second guard: text is composed by the client and so no command anyway. The program counts
@@ -46,7 +31,7 @@ const COMMON_ARGUMENTS = [
   "--strict-mcp-config",
   "--await-initialize",
   ...["--system-prompt-snapshot", "off"],
-  ...["--settings", SETTINGS],
+  ...["--settings", JSON.stringify(NATIVE_SETTINGS)],
 ] as const;
 
 /** The arguments of a process that only tells who it is. It leaves no Session behind. */

@@ -8,6 +8,7 @@ import type { McpBinding } from "../../src/harness/contract.ts";
 import { type Clock, sleep } from "../../src/platform/clock.ts";
 import type { ControlChannel } from "./control_channel.ts";
 import { FUNCTION_SERVER, nativeToolName } from "./kind.ts";
+import { NATIVE_SETTINGS } from "./native_settings.ts";
 import type { McpIdentity } from "./tool_observations.ts";
 
 /** A required server is not connected, or a server cannot be held to its declaration. */
@@ -116,8 +117,9 @@ export class McpTools {
       denied.push(...this.#select(binding, server));
     }
     if (denied.length === 0) return;
+    // Whole: the request may replace what the launch has set.
     await control.request("apply_flag_settings", {
-      settings: { permissions: { deny: denied } },
+      settings: { ...NATIVE_SETTINGS, permissions: { deny: denied } },
     }, CONTROL_MILLISECONDS);
   }
 

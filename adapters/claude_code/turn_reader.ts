@@ -53,6 +53,14 @@ export class UnattributedResult extends Error {
   }
 }
 
+/** The program does not say when it is idle, so no Turn of it could ever be called ended. */
+export class SilentStates extends Error {
+  override readonly name = "SilentStates";
+  constructor() {
+    super("The program reports no session states");
+  }
+}
+
 /** The model name of frames that the program makes up itself. */
 const SYNTHETIC_MODEL = "<synthetic>";
 
@@ -77,6 +85,7 @@ export class TurnReader {
   cancelling = false;
   #idle = false;
   #ready = false;
+  #reportsStates = false;
   #error: string | null = null;
   #refusalCategory: string | null = null;
   #outcome: NativeOutcome = { type: "none" };
@@ -140,6 +149,7 @@ export class TurnReader {
         this.#ready = true;
         return;
       case "session_state_changed":
+        this.#reportsStates = true;
         this.#idle = frame.state === "idle";
         return;
       case "task_started":
@@ -200,6 +210,7 @@ export class TurnReader {
 
   #result(frame: NativeFrames["result"]): void {
     const { ledger, usage } = this.parts;
+    if (!this.#reportsStates) throw new SilentStates();
     if (!usage.add(frame)) return;
     this.#idle = false;
     const named = namedUuids(frame);

@@ -36,6 +36,15 @@ Deno.test("a result alone does not end a Turn: the program must be idle after it
   assertEquals(sink.all("done").length, 1);
 });
 
+Deno.test("a program that reports no session states loses the Turn at its first result", async () => {
+  const claude = new FakeClaude();
+  const sink = new CollectingSink();
+  const { turn } = await startOf(claude, sink);
+  assert(turn);
+  claude.child.say(claude.init(), result([claude.lastUuid]));
+  await assertRejects(() => turn.awaitSettlement(never), Error, "states");
+});
+
 Deno.test("open child work keeps a Turn open", async () => {
   const claude = new FakeClaude();
   const { turn, sink, uuid } = await claude.begin();

@@ -173,6 +173,7 @@ export class FakeClaude {
     if (!started.turn) throw started.error;
     const uuid = this.lastUuid;
     this.child.say(
+      running(),
       lifecycle(uuid, "queued"),
       lifecycle(uuid, "started"),
       this.init(),
@@ -220,6 +221,10 @@ export class FakeClaude {
 
 export function lifecycle(command_uuid: string, state: string): unknown {
   return { type: "command_lifecycle", command_uuid, state };
+}
+
+export function running(): unknown {
+  return { type: "system", subtype: "session_state_changed", state: "running" };
 }
 
 export function idle(): unknown {

@@ -5,6 +5,7 @@ import {
   McpTools,
   McpUnavailable,
 } from "../../../adapters/claude_code/mcp_tools.ts";
+import { NATIVE_SETTINGS } from "../../../adapters/claude_code/native_settings.ts";
 import { readFrame } from "../../../adapters/claude_code/native_frames.ts";
 import { systemIds } from "../../../src/platform/ids.ts";
 import { VirtualClock } from "../../support/virtual_clock.ts";
@@ -112,7 +113,7 @@ Deno.test("what is not allowed is hidden before any input", async () => {
   assertEquals(
     requests("apply_flag_settings").map(({ settings }) => settings),
     [
-      { permissions: { deny: ["mcp__a__two_x"] } },
+      { ...NATIVE_SETTINGS, permissions: { deny: ["mcp__a__two_x"] } },
     ],
   );
   assertEquals(tools.identity("mcp__a__two_x"), undefined);

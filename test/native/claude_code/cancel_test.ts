@@ -107,3 +107,23 @@ Deno.test("claude cancel: a lost process confirms nothing", async () => {
   ]);
   assert(await executor.retired);
 });
+
+Deno.test("claude close: in the middle of a command nothing is left and nothing is confirmed", async () => {
+  await using lab = await ClaudeLab.open({
+    bound: true,
+    script: replies(toolReply("msg_1", {
+      id: "toolu_1",
+      name: "Bash",
+      input: { command: "exec 3> gate; exec tail -f /dev/null" },
+    })),
+  });
+  await new Deno.Command("mkfifo", { args: [join(lab.workspace, "gate")] })
+    .output();
+  const executor = await lab.prepare(lab.local());
+  const { turn } = await start(executor, "run it");
+  using gate = await Deno.open(join(lab.workspace, "gate"));
+  await executor.close(never);
+  assertEquals(await gate.read(new Uint8Array(1)), null);
+  await assertRejects(() => turn.awaitSettlement(never));
+  await lab.assertNothingLeft();
+});
