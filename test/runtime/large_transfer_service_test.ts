@@ -186,11 +186,10 @@ Deno.test("a body costs its declared size and no more, and is gone after the res
   assert(success, decoder.decode(stderr));
   const { idle, peak, after } = JSON.parse(decoder.decode(stdout));
   const mib = (bytes: number) => (bytes / MIB).toFixed(1);
-  console.log(
-    `memory in MiB: idle ${mib(idle)}, during 50 MiB ${mib(peak)}, after ${
-      mib(after)
-    }`,
-  );
+  const figures = `memory in MiB: idle ${mib(idle)}, during 50 MiB ${
+    mib(peak)
+  }, after ${mib(after)}\n`;
+  await Deno.stdout.write(new TextEncoder().encode(figures));
   const frames = 3 * 4 * MIB;
   assert(peak - idle <= LARGEST + frames, `${mib(peak - idle)} MiB more`);
   assert(after - idle <= frames, `${mib(after - idle)} MiB kept`);
