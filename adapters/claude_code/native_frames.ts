@@ -60,6 +60,7 @@ const streamEvent = z.union([
       partial_json: z.string().optional(),
     }),
   }),
+  z.object({ type: z.literal("content_block_stop"), index: z.number() }),
   z.object({ type: z.literal("message_delta") }),
   z.object({ type: z.literal("message_stop") }),
   z.object({ type: z.string() }).transform(() => ({ type: "other" as const })),

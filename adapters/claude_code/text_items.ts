@@ -8,6 +8,8 @@ import type { NativeFrames } from "./native_frames.ts";
 
 interface TextBlock {
   draft: string;
+  /** The provider said that the block is whole. */
+  whole: boolean;
   /** The program's authoritative text; absent until its `assistant` frame. */
   final?: string;
 }
@@ -64,6 +66,11 @@ export class TextItems {
           this.#think(event.delta.thinking ?? "");
         }
         return;
+      case "content_block_stop": {
+        const block = this.#open?.blocks.get(event.index);
+        if (block) block.whole = true;
+        return;
+      }
       case "message_delta":
         if (this.#open) this.#open.ended = true;
         return;
@@ -75,31 +82,35 @@ export class TextItems {
     }
   }
 
-  /** Takes the finished text blocks of an `assistant` frame, in order of their index. */
+  /** Takes the finished text of an `assistant` frame for the block that it was streamed in. */
   finished(frame: NativeFrames["assistant"]): void {
     const open = this.#open;
     if (!open || open.id !== frame.message.id || frame.aborted === true) return;
     for (const block of frame.message.content) {
       if (block.type !== "text") continue;
-      const waiting = ordered(open).find((each) => each.final === undefined);
-      if (!waiting) throw new BrokenStream("A finished text has no block");
-      waiting.final = block.text;
+      const waiting = ordered(open).filter((each) => each.final === undefined);
+      const target = waiting.find((each) => each.draft === block.text) ??
+        waiting.find((each) => !isBlank(each.draft));
+      if (!target) throw new BrokenStream("A finished text has no block");
+      target.final = block.text;
     }
   }
 
   #startBlock(index: number, text: string): void {
     const open = this.#requireOpen();
-    open.blocks.set(index, { draft: "" });
-    if (!open.announced) {
-      open.announced = true;
-      if (this.observeMessages) {
-        this.emit({
-          type: "output_message",
-          payload: { id: open.id, status: "in_progress" },
-        });
-      }
-    }
+    open.blocks.set(index, { draft: "", whole: false });
     this.#append(index, text);
+  }
+
+  /** A message without any text, such as one of tool calls, is no item. */
+  #announce(open: OpenMessage): void {
+    if (open.announced) return;
+    open.announced = true;
+    if (!this.observeMessages) return;
+    this.emit({
+      type: "output_message",
+      payload: { id: open.id, status: "in_progress" },
+    });
   }
 
   #append(index: number, text: string): void {
@@ -108,6 +119,7 @@ export class TextItems {
     const block = open.blocks.get(index);
     if (!block) throw new BrokenStream("A text fragment has no block");
     block.draft += text;
+    this.#announce(open);
     this.emit({
       type: "delta",
       payload: this.observeMessages
@@ -123,9 +135,9 @@ export class TextItems {
   #stop(): void {
     const open = this.#open;
     if (!open || !open.ended) return;
-    const blocks = ordered(open);
-    if (blocks.some((block) => block.final === undefined)) return;
-    const text = blocks.map((block) => block.final ?? "").join("");
+    const texts = ordered(open).map(finalText);
+    if (texts.includes(undefined)) return;
+    const text = texts.join("");
     this.#open = undefined;
     this.#completed += text;
     if (open.announced && this.observeMessages) {
@@ -140,6 +152,16 @@ export class TextItems {
     if (!this.#open) throw new BrokenStream("A fragment belongs to no message");
     return this.#open;
   }
+}
+
+/** The program drops a whole block of white space without a frame: what was streamed is final. */
+function finalText(block: TextBlock): string | undefined {
+  if (block.final !== undefined) return block.final;
+  return block.whole && isBlank(block.draft) ? block.draft : undefined;
+}
+
+function isBlank(text: string): boolean {
+  return text.trim() === "";
 }
 
 function ordered(message: OpenMessage): readonly TextBlock[] {

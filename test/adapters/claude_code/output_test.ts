@@ -42,6 +42,7 @@ const delta = (index: number, text: string): Event => ({
   index,
   delta: { type: "text_delta", text },
 });
+const stop = (index: number): Event => ({ type: "content_block_stop", index });
 const finished = (id: string, text: string, aborted = false) => ({
   type: "assistant" as const,
   message: { id, content: [{ type: "text" as const, text }] },
@@ -114,7 +115,21 @@ Deno.test("a message of thinking or tools only is no item, and empty pieces are 
     block(0),
     delta(0, ""),
   );
-  assertEquals(events.map(({ type }) => type), ["output_message"]);
+  assertEquals(events, []);
+});
+
+Deno.test("a block of white space completes without a frame of its own, and takes no other's", () => {
+  const { text, play, messages } = items();
+  play(start("m"), block(0), delta(0, "\n\n"), stop(0), block(1));
+  play(delta(1, "real"));
+  text.finished(finished("m", "real"));
+  play(stop(1), { type: "message_delta" }, { type: "message_stop" });
+  assertEquals(messages().at(-1)?.text, "\n\nreal");
+
+  const cut = items();
+  cut.play(start("m"), block(0), delta(0, " "), { type: "message_delta" });
+  cut.play({ type: "message_stop" });
+  assertEquals(cut.messages().length, 1);
 });
 
 Deno.test("text without a message or a block breaks the stream", () => {

@@ -84,6 +84,21 @@ proves("message_items", async () => {
       },
       {
         type: "message",
+        id: "msg_blank",
+        blocks: [
+          { type: "text", fragments: ["\n\n"] },
+          { type: "text", fragments: ["Further."] },
+          { type: "text", fragments: [] },
+          {
+            type: "tool_use",
+            id: "toolu_3",
+            name: "Bash",
+            fragments: ['{"command":"true"}'],
+          },
+        ],
+      },
+      {
+        type: "message",
         id: "msg_2",
         blocks: [{
           type: "tool_use",
@@ -100,6 +115,8 @@ proves("message_items", async () => {
   assertEquals(sink.all("output_message").map(({ payload }) => payload), [
     { id: "msg_1", status: "in_progress" },
     { id: "msg_1", status: "completed", text: "I will look. Now." },
+    { id: "msg_blank", status: "in_progress" },
+    { id: "msg_blank", status: "completed", text: "\n\nFurther." },
     { id: "msg_3", status: "in_progress" },
     { id: "msg_3", status: "completed", text: "  Done.\n" },
   ]);
