@@ -15,7 +15,7 @@ import { CODEX_VERSIONS, declareCodex } from "./declaration.ts";
 import { checkNativeInput } from "./input.ts";
 import { CODEX_LIMITS, type CodexLimits } from "./limits.ts";
 import { nativeBinary } from "./native_binary.ts";
-import { checkConfiguration } from "./options.ts";
+import { checkConfiguration } from "./checks.ts";
 import { type PreparationContext, prepareExecutor } from "./prepare.ts";
 
 const KIND = "codex";

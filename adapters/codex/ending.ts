@@ -1,4 +1,8 @@
-/** How a native terminal ends a Run: with which error, if any, and with which text. Pure. */
+/**
+ * How a native terminal ends a Run: with which error, which text, and whether the Executor can be
+ * used again. Pure.
+ */
+import type { Settlement } from "../../src/harness/contract.ts";
 import type { RunError } from "../../src/protocol/run_output.ts";
 import { classifyFailure, failureText } from "./errors.ts";
 import type { NativeTurn } from "./native_schema.ts";
@@ -45,4 +49,26 @@ function failed(
     error: { error: body, ...classifyFailure(turn.error?.codexErrorInfo) },
     content: body,
   };
+}
+
+/** Whether another Turn may follow. Three facts, none of which stands for another. */
+export function settlementOf(proved: {
+  readonly processLives: boolean;
+  readonly childrenDone: boolean;
+  readonly terminalsDone: boolean;
+  /** No submitted function result lacks its receipt. */
+  readonly receipts: boolean;
+}): Settlement {
+  const reason = !proved.processLives
+    ? "native_execution_unavailable"
+    : !proved.childrenDone
+    ? "child_settlement_unconfirmed"
+    : !proved.terminalsDone
+    ? "native_terminal_cleanup_unconfirmed"
+    : !proved.receipts
+    ? "unsettled_native_operations"
+    : undefined;
+  return reason === undefined
+    ? { reusable: true }
+    : { reusable: false, reason };
 }

@@ -18,9 +18,11 @@ import type { AppServer } from "./app_server.ts";
 import { ChildFacts } from "./child_facts.ts";
 import { recordTools, type SessionHome, toolFingerprint } from "./home.ts";
 import { checkNativeInput, nativeInput } from "./input.ts";
-import { type CodexLimits, MAX_RETIRED_TURNS } from "./limits.ts";
+import type { CodexLimits } from "./limits.ts";
 import { turnEvent, turnRequest, usageEvent } from "./native_schema.ts";
+import { turnParameters } from "./options.ts";
 import { Outbox } from "./outbox.ts";
+import { RetiredTurns } from "./retired_turns.ts";
 import { abortable } from "./steering.ts";
 import type { BoundThread } from "./thread.ts";
 import { CodexTurn } from "./turn.ts";
@@ -53,7 +55,7 @@ export class CodexExecutor implements Executor {
   readonly #parts: ExecutorParts;
   readonly #retired = deferred<string>();
   readonly #facts: ChildFacts;
-  readonly #retiredTurns = new Set<string>();
+  readonly #retiredTurns = new RetiredTurns();
   #current: Current | undefined;
   #ended: Promise<void> | undefined;
   #total: ThreadTotal;
@@ -104,10 +106,18 @@ export class CodexExecutor implements Executor {
       turn.dispose();
       return { error: error instanceof Error ? error : new Error("record") };
     }
-    const begun = await turn.begin(this.#turnParameters(start), start.signal);
+    const begun = await turn.begin(
+      {
+        ...turnParameters(this.#parts.configuration),
+        threadId: this.#parts.thread.id,
+        clientUserMessageId: this.#parts.ids.uuid(),
+        input: nativeInput(start.input),
+      },
+      start.signal,
+    );
     if (begun.outcome === "unsubmitted") {
       this.#current = undefined;
-      return { error: begun.error ?? new Error("codex: native start refused") };
+      return { error: begun.error };
     }
     this.#followSettlement(turn);
     return begun.error ? { turn, error: begun.error } : { turn };
@@ -134,20 +144,6 @@ export class CodexExecutor implements Executor {
       return fail("previous turn has not settled");
     }
     return this.#reusable ? undefined : fail("executor requires retirement");
-  }
-
-  #turnParameters(start: TurnStart): object {
-    const { configuration, thread } = this.#parts;
-    const format = configuration.executionControls?.output_format;
-    return {
-      threadId: thread.id,
-      clientUserMessageId: this.#parts.ids.uuid(),
-      input: nativeInput(start.input),
-      ...(configuration.environment.kind === "none"
-        ? { environments: [] }
-        : {}),
-      ...(format ? { outputSchema: format.schema } : {}),
-    };
   }
 
   /** Before the first Turn writes the history: a resume must know its tools. */
@@ -209,7 +205,7 @@ export class CodexExecutor implements Executor {
     if (method === "turn/started") {
       return this.#current?.turn.nativeStarted(turn.id);
     }
-    this.#retireTurn(turn.id);
+    this.#retiredTurns.add(turn.id);
     this.#current?.turn.nativeCompleted(turn);
   }
 
@@ -226,14 +222,6 @@ export class CodexExecutor implements Executor {
     }
     this.#lose("codex: the engine runs a Turn that nobody started");
     return false;
-  }
-
-  #retireTurn(turnId: string): void {
-    this.#retiredTurns.add(turnId);
-    const [oldest] = this.#retiredTurns;
-    if (this.#retiredTurns.size > MAX_RETIRED_TURNS && oldest !== undefined) {
-      this.#retiredTurns.delete(oldest);
-    }
   }
 
   #used(params: unknown): void {

@@ -2,13 +2,11 @@
  * One native Turn from its start to its settlement. Owns its sink, its waiting receipts and its one
  * interrupt. The end is the engine's own terminal; nothing else stands for it.
  */
-import { WriteNotStarted } from "../../src/harness/child.ts";
 import type {
   ActiveInput,
   Settlement,
   Turn,
 } from "../../src/harness/contract.ts";
-import { type Timer, within } from "../../src/platform/clock.ts";
 import { type Deferred, deferred } from "../../src/platform/deferred.ts";
 import type { FunctionResult } from "../../src/protocol/functions.ts";
 import type {
@@ -16,25 +14,17 @@ import type {
   UserChoiceDecision,
 } from "../../src/protocol/interactions.ts";
 import type { Done } from "../../src/protocol/run_output.ts";
-import { endingOf } from "./ending.ts";
+import { Cancellation } from "./cancellation.ts";
+import { endingOf, settlementOf } from "./ending.ts";
 import { InvalidObservation } from "./items.ts";
-import {
-  itemEvent,
-  type NativeTurn,
-  turnStartAnswer,
-} from "./native_schema.ts";
-import { RpcError } from "./rpc.ts";
+import { itemEvent, type NativeTurn } from "./native_schema.ts";
+import { beginNative, type Begun } from "./native_start.ts";
+import { SilenceWatch } from "./silence.ts";
 import { abortable } from "./steering.ts";
 import { terminateBackgroundTerminals } from "./terminals.ts";
 import type { TurnParts } from "./turn_parts.ts";
 
 const UNCONFIRMED = "codex: native Turn settlement is unconfirmed";
-/** Codes of a refusal that proves that nothing of the request was begun. */
-const DEFINITE_REFUSALS: readonly number[] = [-32600, -32602];
-
-/** What became of the native start. */
-export type Begun = "begun" | "unsubmitted" | "uncertain";
-
 /** See the file comment. */
 export class CodexTurn implements Turn {
   readonly #parts: TurnParts;
@@ -45,16 +35,23 @@ export class CodexTurn implements Turn {
   readonly #settled: Deferred<Settlement> = deferred<Settlement>();
   #nativeId: string | undefined;
   #interrupt: Promise<void> | undefined;
-  #deadline = Infinity;
+  readonly #cancellation: Cancellation;
   /** Why the adapter itself stopped the Turn. */
   #fault: string | undefined;
-  #lastSign: number;
-  #watch: Timer | undefined;
+  readonly #silence: SilenceWatch;
 
   constructor(parts: TurnParts) {
     this.#parts = parts;
-    this.#lastSign = parts.host.clock.monotonic();
-    this.#watchSilence(parts.host.limits.silentProvider);
+    const { host, observation, functions, interactions } = parts;
+    this.#cancellation = new Cancellation(host, this.#ended.promise);
+    this.#silence = new SilenceWatch(
+      host.clock,
+      host.limits.silentProvider,
+      () => observation.toolRuns || functions.waiting || interactions.waiting,
+    );
+    this.#silence.watch(() =>
+      this.#stop("codex: the model provider stayed silent")
+    );
   }
 
   /** The native id, once it is known. */
@@ -74,45 +71,21 @@ export class CodexTurn implements Turn {
 
   /** Forgets a Turn whose input was never submitted. */
   dispose(): void {
-    this.#watch?.cancel();
+    this.#silence.stop();
   }
 
   /** Submits the input. Never throws; never submits twice. */
   async begin(
     parameters: object,
     signal: AbortSignal,
-  ): Promise<{ readonly outcome: Begun; readonly error?: Error }> {
-    const { rpc, clock, limits, lose } = this.#parts.host;
-    try {
-      await rpc.request("turn/start", parameters, {
-        timeout: limits.turnStart,
-        signal,
-        answered: (result) => {
-          const answer = turnStartAnswer.safeParse(result);
-          const id = answer.success ? answer.data.turn?.id : undefined;
-          if (id !== undefined) this.bind(id);
-        },
-      });
-      if (this.#nativeId === undefined) {
-        await within(
-          clock,
-          limits.turnStart,
-          "turn/started",
-          this.#started.promise,
-        );
-      }
-      return { outcome: "begun" };
-    } catch (error) {
-      const failure = error instanceof Error ? error : new Error(UNCONFIRMED);
-      const definite = error instanceof WriteNotStarted ||
-        error instanceof RpcError && DEFINITE_REFUSALS.includes(error.code);
-      if (definite && this.#nativeId === undefined) {
-        this.dispose();
-        return { outcome: "unsubmitted", error: failure };
-      }
-      lose("codex: native start failed");
-      return { outcome: "uncertain", error: failure };
-    }
+  ): Promise<Begun> {
+    const begun = await beginNative(this.#parts.host, parameters, signal, {
+      bind: (id) => this.bind(id),
+      isBound: () => this.#nativeId !== undefined,
+      started: this.#started.promise,
+    });
+    if (begun.outcome === "unsubmitted") this.dispose();
+    return begun;
   }
 
   /** The native id became known, by the answer or by `turn/started`. */
@@ -125,7 +98,7 @@ export class CodexTurn implements Turn {
 
   /** A notification of the root Turn or of a child; `threadId` and `turnId` as it names them. */
   notified(threadId: string, method: string, params: unknown): void {
-    this.#lastSign = this.#parts.host.clock.monotonic();
+    this.#silence.sign();
     try {
       if (threadId !== this.#parts.threadId) {
         return this.#parts.children.notified(threadId, method, params);
@@ -256,65 +229,30 @@ export class CodexTurn implements Turn {
   /** The one native interrupt, and the wait for what it is to bring about. */
   async #runInterrupt(): Promise<void> {
     const { host, threadId, children, steering, functions } = this.#parts;
-    const { clock, limits, rpc } = host;
-    this.#deadline = clock.monotonic() + limits.cancel;
+    this.#cancellation.begin();
     steering.close();
     functions.close();
     try {
       // Between the answer to the start and `turn/started` the engine refuses an interrupt.
-      await this.#inTime(
+      await this.#cancellation.inTime(
         "turn/started",
         Promise.race([this.#started.promise, this.#terminal.promise]),
       );
       if (!this.#terminal.settled) {
-        const asked = rpc.request("turn/interrupt", {
-          threadId,
-          turnId: this.#nativeId,
-        }, { timeout: this.#left() });
+        const turnId = this.#nativeId ?? "";
+        const asked = this.#cancellation.interrupt({ threadId, turnId });
         await Promise.race([asked, this.#terminal.promise]);
       }
-      await this.#interruptChildren(children.running());
-      await this.#inTime("cancellation", this.#settled.promise);
+      await this.#cancellation.interruptChildren(children.running());
+      await this.#cancellation.inTime("cancellation", this.#settled.promise);
     } catch (error) {
       host.lose("codex: cancellation could not be confirmed");
       throw error;
     }
   }
 
-  async #interruptChildren(
-    running: readonly { readonly threadId: string; readonly turnId: string }[],
-  ): Promise<void> {
-    const { rpc, log } = this.#parts.host;
-    await Promise.all(running.map(async (child) => {
-      try {
-        await rpc.request("turn/interrupt", child, { timeout: this.#left() });
-      } catch (error) {
-        // Its Turn may have ended by itself; only its terminal decides.
-        log.debug("codex.child.interrupt_refused", {
-          error: error instanceof Error ? error : String(error),
-        });
-      }
-    }));
-  }
-
-  #left(): number {
-    return Math.max(0, this.#deadline - this.#parts.host.clock.monotonic());
-  }
-
-  #inTime<T>(what: string, work: Promise<T>): Promise<T> {
-    const dead = this.#ended.promise.then(() => {
-      throw new Error("codex: the native process ended");
-    });
-    return within(
-      this.#parts.host.clock,
-      this.#left(),
-      what,
-      Promise.race([work, dead]),
-    );
-  }
-
   #closeAdmission(): boolean {
-    this.#watch?.cancel();
+    this.#silence.stop();
     this.#parts.steering.end();
     this.#parts.interactions.end();
     return this.#parts.functions.end();
@@ -329,7 +267,7 @@ export class CodexTurn implements Turn {
       await terminateBackgroundTerminals(
         host,
         this.#parts.threadId,
-        this.#left(),
+        this.#cancellation.left(),
       );
     const { error, content } = endingOf({
       turn,
@@ -356,28 +294,12 @@ export class CodexTurn implements Turn {
     });
     await outbox.empty();
     sink.close();
-    this.#settled.resolve(
-      this.#settlement({ receipts, childrenDone, terminalsDone }),
-    );
-  }
-
-  #settlement(proved: {
-    readonly receipts: boolean;
-    readonly childrenDone: boolean;
-    readonly terminalsDone: boolean;
-  }): Settlement {
-    const reason = this.#ended.settled
-      ? "native_execution_unavailable"
-      : !proved.childrenDone || this.#parts.children.failed
-      ? "child_settlement_unconfirmed"
-      : !proved.terminalsDone
-      ? "native_terminal_cleanup_unconfirmed"
-      : !proved.receipts
-      ? "unsettled_native_operations"
-      : undefined;
-    return reason === undefined
-      ? { reusable: true }
-      : { reusable: false, reason };
+    this.#settled.resolve(settlementOf({
+      processLives: !this.#ended.settled,
+      childrenDone: childrenDone && !children.failed,
+      terminalsDone,
+      receipts,
+    }));
   }
 
   /** Waits for the children; after a cancellation only within its budget. */
@@ -385,18 +307,15 @@ export class CodexTurn implements Turn {
     const { children, host } = this.#parts;
     if (this.#interrupt === undefined) {
       const stopped = deferred();
-      this.#watchSilence(host.limits.silentProvider, () => stopped.resolve());
+      this.#silence.watch(() => stopped.resolve());
       await Promise.race([children.settled(), stopped.promise]);
-      this.#watch?.cancel();
+      this.#silence.stop();
       if (!stopped.settled) return true;
     }
     try {
-      this.#deadline = Math.min(
-        this.#deadline,
-        host.clock.monotonic() + host.limits.cancel,
-      );
-      await this.#interruptChildren(children.running());
-      await this.#inTime("child cancellation", children.settled());
+      this.#cancellation.begin();
+      await this.#cancellation.interruptChildren(children.running());
+      await this.#cancellation.inTime("child cancellation", children.settled());
       return true;
     } catch (error) {
       host.log.warn("codex.children.unconfirmed", {
@@ -404,22 +323,5 @@ export class CodexTurn implements Turn {
       });
       return false;
     }
-  }
-
-  /** Fires when nothing was heard for `limit` although the model is to answer. */
-  #watchSilence(
-    limit: number,
-    act = () => this.#stop("codex: the model provider stayed silent"),
-  ): void {
-    const { clock } = this.#parts.host;
-    const silence = clock.monotonic() - this.#lastSign;
-    this.#watch = clock.after(limit - silence, () => {
-      const { observation, functions, interactions } = this.#parts;
-      const excused = observation.toolRuns || functions.waiting ||
-        interactions.waiting;
-      if (excused) this.#lastSign = clock.monotonic();
-      if (clock.monotonic() - this.#lastSign >= limit) act();
-      else this.#watchSilence(limit, act);
-    });
   }
 }

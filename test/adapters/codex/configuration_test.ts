@@ -7,8 +7,8 @@ import {
 } from "../../../adapters/codex/catalogue.ts";
 import { stateKeyParts } from "../../../adapters/codex/home.ts";
 import { CODEX_LIMITS } from "../../../adapters/codex/limits.ts";
+import { checkConfiguration } from "../../../adapters/codex/checks.ts";
 import {
-  checkConfiguration,
   processArguments,
   threadParameters,
 } from "../../../adapters/codex/options.ts";
