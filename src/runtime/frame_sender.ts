@@ -1,8 +1,10 @@
 // Owns the budgeted send: what a frame's way to the socket may take and what its end proves.
 import { type Clock, deadlineSignal } from "../platform/clock.ts";
 import type { Log } from "../platform/log.ts";
+import type { Telemetry } from "../platform/telemetry.ts";
 import type { Envelope } from "../protocol/envelope.ts";
 import { MAX_WAITING_REPLIES, REPLY_BUDGET_MS } from "./limits.ts";
+import { countReceipt } from "./receipt_telemetry.ts";
 import type { TaskSet } from "./tasks.ts";
 import { untilAborted } from "./waiting.ts";
 
@@ -30,6 +32,7 @@ export class BudgetedSender {
   readonly #shutdown: AbortSignal;
   readonly #tasks: TaskSet;
   readonly #log: Log;
+  readonly #telemetry: Telemetry;
   #waitingReplies = 0;
 
   constructor(parts: {
@@ -38,12 +41,14 @@ export class BudgetedSender {
     readonly shutdown: AbortSignal;
     readonly tasks: TaskSet;
     readonly log: Log;
+    readonly telemetry: Telemetry;
   }) {
     this.#sender = parts.sender;
     this.#clock = parts.clock;
     this.#shutdown = parts.shutdown;
     this.#tasks = parts.tasks;
     this.#log = parts.log;
+    this.#telemetry = parts.telemetry;
   }
 
   /** Sends within `milliseconds`, or until `signal` aborts. Never throws. */
@@ -51,6 +56,16 @@ export class BudgetedSender {
     milliseconds: number,
     envelope: Envelope,
     signal: AbortSignal = this.#shutdown,
+  ): Promise<Delivery> {
+    const delivery = await this.#sendWithin(milliseconds, envelope, signal);
+    countReceipt(this.#telemetry, envelope, delivery);
+    return delivery;
+  }
+
+  async #sendWithin(
+    milliseconds: number,
+    envelope: Envelope,
+    signal: AbortSignal,
   ): Promise<Delivery> {
     if (this.#shutdown.aborted || signal.aborted || milliseconds <= 0) {
       return "not_delivered";

@@ -178,7 +178,13 @@ export class Preparations {
     const admission = this.#grant(executor, { ...origin, reused: false });
     scope.tasks.run(
       `prepare executor ${executor.id}`,
-      () => this.#prepare(admission, executor),
+      async () => {
+        const { trace } = admission.grant;
+        const { kind } = executor.identity;
+        const span = scope.telemetry.begin("preparation", trace, { kind });
+        await this.#prepare(admission, executor);
+        span.end(admission.errorCode ?? admission.state);
+      },
     );
   }
 

@@ -3,6 +3,7 @@
 import type { Clock } from "../platform/clock.ts";
 import type { Ids } from "../platform/ids.ts";
 import type { Log } from "../platform/log.ts";
+import type { Telemetry } from "../platform/telemetry.ts";
 import type { InboundEnvelope } from "../protocol/envelope.ts";
 import type { WorkspaceBinding } from "./binding.ts";
 import { Cancellations } from "./cancellation.ts";
@@ -31,6 +32,8 @@ export interface RouterOptions {
   readonly log: Log;
   /** The connection; its ends are this router's only way out. */
   readonly sender: FrameSender;
+  /** Where spans and counts go; nowhere when absent. */
+  readonly telemetry?: Telemetry;
   /** Shared by all connections of the process. */
   readonly harnesses: HarnessKinds;
   /** The workspace this daemon is bound to; absent when unbound. */

@@ -2,6 +2,7 @@
 // `start.ts` hands it to the engine, `output.ts` forwards, `settlement.ts` ends it.
 import type { Turn } from "../harness/contract.ts";
 import { type Deferred, deferred } from "../platform/deferred.ts";
+import type { Span } from "../platform/telemetry.ts";
 import type { CapabilityDeclaration } from "../protocol/capabilities.ts";
 import type { UserChoiceQuestion } from "../protocol/interactions.ts";
 import type { Done, RunError } from "../protocol/run_output.ts";
@@ -30,6 +31,8 @@ export interface RunIdentity {
   readonly executor: ExecutorRecord;
   /** The handle whose reservation the start consumed. */
   readonly admission: Admission;
+  /** Ended with the retirement, never earlier. */
+  readonly span: Span;
 }
 
 /** See the file comment. */
@@ -38,6 +41,7 @@ export class Run {
   readonly trace: string;
   readonly executor: ExecutorRecord;
   readonly admission: Admission;
+  readonly span: Span;
   readonly output = new TurnOutput();
   readonly release = new Release();
   /** Ends a native start that has not returned. */
@@ -82,6 +86,7 @@ export class Run {
     this.trace = identity.trace;
     this.executor = identity.executor;
     this.admission = identity.admission;
+    this.span = identity.span;
   }
 
   /** Whether events are only drained: Core has lost some of them. */

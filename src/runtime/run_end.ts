@@ -75,3 +75,15 @@ function observed(run: Run): Partial<Done> {
     return {}; // an adapter that cannot say what it saw saw nothing
   }
 }
+
+/** How a retired Run ended, in one word for telemetry. `confirmed`: its settlement proved it. */
+export function runOutcome(
+  run: Run,
+  { confirmed }: { readonly confirmed: boolean },
+): string {
+  if (!confirmed) return "unconfirmed";
+  if (run.turn === undefined) return "not_started";
+  if (run.outputFailed || run.interrupted) return "observation_lost";
+  if (run.errorSent) return "failed";
+  return run.release.aborting ? "cancelled" : "completed";
+}

@@ -3,6 +3,7 @@
 import type { Clock } from "../platform/clock.ts";
 import type { Ids } from "../platform/ids.ts";
 import type { Log } from "../platform/log.ts";
+import { noTelemetry, type Telemetry } from "../platform/telemetry.ts";
 import { BudgetedSender, type FrameSender } from "./frame_sender.ts";
 import { MAX_ACTIVE_EXECUTORS, MAX_IDLE_EXECUTORS } from "./limits.ts";
 import { TaskSet } from "./tasks.ts";
@@ -13,6 +14,8 @@ export interface ScopeOptions {
   readonly ids: Ids;
   readonly log: Log;
   readonly sender: FrameSender;
+  /** Where spans and counts go; nowhere when absent. */
+  readonly telemetry?: Telemetry;
   /** The operator's own limits; they lower the built-in ones and never raise them. */
   readonly executorLimits?: Partial<ExecutorLimits>;
 }
@@ -31,6 +34,7 @@ export class RouterScope {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
+  readonly telemetry: Telemetry;
   readonly tasks: TaskSet;
   readonly sender: BudgetedSender;
   readonly executorLimits: ExecutorLimits;
@@ -41,6 +45,7 @@ export class RouterScope {
     this.clock = options.clock;
     this.ids = options.ids;
     this.log = options.log;
+    this.telemetry = options.telemetry ?? noTelemetry;
     const { active, idle } = options.executorLimits ?? {};
     this.executorLimits = {
       active: Math.min(active ?? MAX_ACTIVE_EXECUTORS, MAX_ACTIVE_EXECUTORS),
@@ -53,6 +58,7 @@ export class RouterScope {
       shutdown: this.#shutdown.signal,
       tasks: this.tasks,
       log: options.log,
+      telemetry: this.telemetry,
     });
   }
 

@@ -3,6 +3,7 @@
 import type { Clock } from "../platform/clock.ts";
 import type { Ids } from "../platform/ids.ts";
 import type { Log } from "../platform/log.ts";
+import type { Telemetry } from "../platform/telemetry.ts";
 import type { Envelope, InboundEnvelope } from "../protocol/envelope.ts";
 import type { Delivery } from "./frame_sender.ts";
 
@@ -50,6 +51,7 @@ export interface ServicePort {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
+  readonly telemetry: Telemetry;
   /** Aborts when the router is closed. */
   readonly shutdown: AbortSignal;
   /** Sends within a budget; never throws. */

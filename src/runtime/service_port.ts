@@ -27,6 +27,7 @@ export function servicePort(parts: PortParts): ServicePort {
     clock: scope.clock,
     ids: scope.ids,
     log: scope.log,
+    telemetry: scope.telemetry,
     shutdown: scope.shutdown,
     sendWithin: (milliseconds, envelope) =>
       scope.sender.sendWithin(milliseconds, envelope),

@@ -9,7 +9,7 @@ import {
   OPERATION_GRACE_MS,
   SETTLEMENT_BUDGET_MS,
 } from "./limits.ts";
-import { publishEnd } from "./run_end.ts";
+import { publishEnd, runOutcome } from "./run_end.ts";
 import type { AttemptResult } from "./release.ts";
 import type { Run } from "./run.ts";
 import type { Runs } from "./runs.ts";
@@ -104,7 +104,12 @@ export class Settlements {
     this.#retire(run);
     await publishEnd(this.#scope, run);
     run.release.settled.resolve();
-    return { kind: "finished", confirmed: verdict === "confirmed" };
+    const result = {
+      kind: "finished",
+      confirmed: verdict === "confirmed",
+    } as const;
+    run.span.end(runOutcome(run, result));
+    return result;
   }
 
   /** Waits for the native start; an abort meanwhile closes the Executor, which also unblocks it. */

@@ -119,11 +119,14 @@ export class Starts {
     admission.startFingerprint = startFingerprint(start);
     const starting = transition(admission, ["ready"], "starting");
     if (starting === undefined) return; // decided one line ago: cannot happen
+    const trace = traceOf(envelope.trace, scope.ids);
+    const { kind } = executor.identity;
     const run = new Run({
       id: start.run_id,
-      trace: traceOf(envelope.trace, scope.ids),
+      trace,
       executor,
       admission,
+      span: scope.telemetry.begin("run", trace, { kind }),
     });
     executor.run = run;
     runs.add(run);

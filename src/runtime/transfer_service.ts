@@ -1,5 +1,6 @@
 // Owns the one transfer of a connection in a family of `begin`, `chunk`, `commit`: the slot, the
 // replies and their order. What a family admits, does and answers is its own.
+import type { Span } from "../platform/telemetry.ts";
 import type { Decoded } from "../protocol/decoded.ts";
 import type { Envelope, InboundEnvelope } from "../protocol/envelope.ts";
 import { isCanonicalUuid } from "../protocol/text.ts";
@@ -62,6 +63,7 @@ export interface TransferFamily<
 interface Slot<Completed, Refused> {
   readonly id: string;
   readonly exchange: Exchange<Completed, Refused>;
+  readonly span: Span;
 }
 
 /** The slot of one family on one connection. */
@@ -109,7 +111,9 @@ export class TransferSlot<
       return;
     }
     const message = decoded.value;
-    if (message.step === "begin") return this.#begin(id, message);
+    if (message.step === "begin") {
+      return this.#begin(id, message, envelope.trace);
+    }
     const slot = this.#slot;
     if (slot?.id !== id) return this.#reject(id, family.resourceUnavailable);
     if (message.step === "commit") return slot.exchange.commit();
@@ -124,7 +128,7 @@ export class TransferSlot<
     this.#slot?.exchange.close();
   }
 
-  #begin(id: string, begin: Begin): void {
+  #begin(id: string, begin: Begin, trace: string | undefined): void {
     const family = this.#family;
     if (this.#slot?.id === id) return;
     const early = family.admitBeforeCapacity(begin);
@@ -139,7 +143,10 @@ export class TransferSlot<
       budgetCoversApplication: family.budgetCoversApplication,
       apply: (body, signal) => family.apply(begin, body, signal),
     });
-    const slot = { id, exchange };
+    const span = this.#port.telemetry.begin("transfer", trace, {
+      family: family.frame,
+    });
+    const slot = { id, exchange, span };
     this.#slot = slot;
     this.#progress(slot, { outcome: "ready" });
     this.#port.task(`${family.frame} transfer`, () => this.#settle(slot));
@@ -148,6 +155,7 @@ export class TransferSlot<
   /** Frees the slot, unless the effect is unknown, and then sends the one terminal result. */
   async #settle(slot: Slot<Completed, Refused>): Promise<void> {
     const result = await slot.exchange.result;
+    this.#record(slot, result.outcome);
     if (result.outcome === "unknown") {
       this.#uncertain = true;
       this.#port.log.error("transfer outcome unknown", {
@@ -159,6 +167,14 @@ export class TransferSlot<
       REPLY_BUDGET_MS,
       this.#family.reply(slot.id, this.#terminal(result)),
     );
+  }
+
+  /** An unknown effect has an end too: the transfer is over, the slot stays taken. */
+  #record(slot: Slot<Completed, Refused>, outcome: string): void {
+    slot.span.end(outcome);
+    this.#port.telemetry.count("transfer_bytes", slot.exchange.received, {
+      family: this.#family.frame,
+    });
   }
 
   #terminal(

@@ -46,7 +46,12 @@ class WorkspaceExports implements RuntimeService {
     const id = envelope.id ?? "";
     const request = decoded.value;
     if (request.step === "begin") {
-      return this.#begin(id, request.handle, request.environment_id);
+      return this.#begin(
+        id,
+        request.handle,
+        request.environment_id,
+        envelope.trace,
+      );
     }
     if (this.#current?.id !== id) return this.#reject(id);
     if (request.step === "cancel") this.#current.stop("silently");
@@ -70,7 +75,12 @@ class WorkspaceExports implements RuntimeService {
     this.#current?.stop("silently");
   }
 
-  #begin(id: string, handle: string, environmentId: string): void {
+  #begin(
+    id: string,
+    handle: string,
+    environmentId: string,
+    trace: string | undefined,
+  ): void {
     const target = this.#port.readyHandle(handle);
     const { write, transfer } = this.#port.serviceWork();
     if (
@@ -84,7 +94,12 @@ class WorkspaceExports implements RuntimeService {
       closed();
     });
     this.#current = started;
-    this.#port.task("workspace export", () => started.run());
+    const { telemetry } = this.#port;
+    const span = telemetry.begin("transfer", trace, { family: FAMILY });
+    this.#port.task("workspace export", async () => {
+      span.end(await started.run());
+      telemetry.count("transfer_bytes", started.sent, { family: FAMILY });
+    });
     started.pull(0);
   }
 
@@ -96,6 +111,9 @@ class WorkspaceExports implements RuntimeService {
     }));
   }
 }
+
+/** The name of the family where it is counted. */
+const FAMILY = "workspace_export";
 
 /** Requests that wait for their answer: the one being served and at most one more. */
 const WAITING_PULLS = 2;
@@ -145,8 +163,13 @@ class Export {
     this.#wake?.();
   }
 
-  /** Serves the pulls in order until the export ends. */
-  async run(): Promise<void> {
+  /** Bytes handed to the connection so far. */
+  get sent(): number {
+    return this.#sent;
+  }
+
+  /** Serves the pulls in order until the export ends. Says how it did, in one word. */
+  async run(): Promise<"completed" | "failed" | "stopped"> {
     let last: WorkspaceExportResult | undefined;
     while (last === undefined) {
       const offset = await this.#nextPull();
@@ -160,9 +183,9 @@ class Export {
     this.#ended.removeEventListener("abort", this.#onEnded);
     await this.#closePieces();
     this.#freed();
-    if (last !== undefined && this.#stopped !== "silently") {
-      await this.#send(last);
-    }
+    if (last === undefined || this.#stopped === "silently") return "stopped";
+    await this.#send(last);
+    return last.outcome === "completed" ? "completed" : "failed";
   }
 
   async #nextPull(): Promise<number | undefined> {

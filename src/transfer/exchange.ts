@@ -61,6 +61,11 @@ export class Exchange<Completed, Refused> {
     return this.#result.promise;
   }
 
+  /** Bytes taken so far. */
+  get received(): number {
+    return this.#body.received;
+  }
+
   /** Whether `chunk` and `commit` still mean something. */
   get receiving(): boolean {
     return this.#state === "receiving";

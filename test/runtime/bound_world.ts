@@ -7,6 +7,7 @@ import { LocalBinding } from "../../src/environment/local_binding.ts";
 import { spawnChild } from "../../src/harness/supervised_child.ts";
 import { systemClock } from "../../src/platform/clock.ts";
 import { deferred } from "../../src/platform/deferred.ts";
+import type { Telemetry } from "../../src/platform/telemetry.ts";
 import { systemIds } from "../../src/platform/ids.ts";
 import { boundServices } from "../../src/runtime/bound_services.ts";
 import type { BoundParts } from "../../src/runtime/bound_services.ts";
@@ -47,6 +48,7 @@ export function base64(data: Uint8Array): string {
 
 /** What a test puts in the place of a real part. */
 export interface BoundWorldOptions {
+  readonly telemetry?: Telemetry;
   readonly access?: DirectoryAccess;
   /** An existing directory; without one a fresh one is made. */
   readonly workspace?: string;
@@ -104,6 +106,7 @@ export class BoundWorld {
       router: {
         binding: new LocalBinding(installation),
         services: boundServices(this.parts),
+        ...(options.telemetry ? { telemetry: options.telemetry } : {}),
       },
     });
     this.world.connection.onWritten = () => {
