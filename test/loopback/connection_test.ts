@@ -4,6 +4,7 @@ import {
   CAPABILITY_NAMES,
   encodeDeclaration,
 } from "../../src/protocol/capabilities.ts";
+import { soon } from "../contract/controlled_harness.ts";
 import { contractDeclaration } from "../contract/declaration_fixture.ts";
 import { configuration, DEVICE, Lab } from "./lab.ts";
 
@@ -33,9 +34,12 @@ for (const name of CAPABILITY_NAMES) {
       runtime.sendText(
         heartbeat([{ kind: "contract", available: true, capabilities }]),
       );
-      assertEquals((await session.ended).reason, "invalid_heartbeat");
+      assertEquals(
+        (await soon("the end of the session", session.ended)).reason,
+        "invalid_heartbeat",
+      );
       assertEquals(session.declarations.known, false);
-      assertEquals(await runtime.closed, 1006);
+      assertEquals(await soon("the end of the socket", runtime.closed), 1006);
     });
   }
 
@@ -91,19 +95,23 @@ for (const [name, text] of brokenHeartbeats) {
     await using lab = await Lab.open();
     const { runtime, session } = await lab.connect();
     runtime.sendText(text);
-    assertEquals((await session.ended).reason, "invalid_heartbeat");
+    assertEquals(
+      (await soon("the end of the session", session.ended)).reason,
+      "invalid_heartbeat",
+    );
   });
 }
 
 Deno.test("nothing may come before the first heartbeat", async () => {
   await using lab = await Lab.open();
   const runtime = await lab.dial();
+  // Harmless later: a receipt that nobody waits for is only noted.
   runtime.send({
-    type: "delta",
+    type: "prompt_steer_ack",
     id: "run",
-    payload: { delta: "", sequence: 1 },
+    payload: { input_id: "1", accepted: true },
   });
-  assertEquals(await runtime.closed, 1006);
+  assertEquals(await soon("the end of the socket", runtime.closed), 1006);
 });
 
 const brokenMessages: readonly (readonly [string, string])[] = [
@@ -128,10 +136,10 @@ for (const [name, text] of brokenMessages) {
     await using lab = await Lab.open();
     const { runtime, session } = await lab.connect();
     runtime.sendText(text);
-    const end = await session.ended;
+    const end = await soon("the end of the session", session.ended);
     assertEquals(end.reason, "violation");
     assertEquals(typeof end.detail, "string");
-    assertEquals(await runtime.closed, 1006);
+    assertEquals(await soon("the end of the socket", runtime.closed), 1006);
   });
 }
 
@@ -145,7 +153,10 @@ Deno.test("a message of 4 MiB is taken, one byte more ends the connection", asyn
   runtime.sendText(frame(4 * 1024 * 1024));
   await lab.received.next();
   runtime.sendText(frame(4 * 1024 * 1024 + 1));
-  assertEquals((await session.ended).reason, "connection_lost");
+  assertEquals(
+    (await soon("the end of the session", session.ended)).reason,
+    "connection_lost",
+  );
 });
 
 Deno.test("a connection without data for 60 s is given up, and a ping is no data", async () => {
@@ -157,17 +168,26 @@ Deno.test("a connection without data for 60 s is given up, and a ping is no data
   await lab.clock.advance(59_999);
   assertEquals(session.declarations.known, true);
   await lab.clock.advance(1);
-  assertEquals((await session.ended).reason, "silence");
-  assertEquals(await runtime.closed, 1006);
+  assertEquals(
+    (await soon("the end of the session", session.ended)).reason,
+    "silence",
+  );
+  assertEquals(await soon("the end of the socket", runtime.closed), 1006);
 });
 
 Deno.test("a newer connection evicts the older one without a close frame", async () => {
   await using lab = await Lab.open();
   const first = await lab.started();
   const second = await lab.connect(first.session);
-  assertEquals((await first.session.ended).reason, "evicted");
-  assertEquals(await first.runtime.closed, 1006);
-  assertEquals(await first.run.outcome, { kind: "unknown", reason: "evicted" });
+  assertEquals(
+    (await soon("the end of the session", first.session.ended)).reason,
+    "evicted",
+  );
+  assertEquals(await soon("the end of the socket", first.runtime.closed), 1006);
+  assertEquals(await soon("the outcome", first.run.outcome), {
+    kind: "unknown",
+    reason: "evicted",
+  });
   // The late close of the older socket leaves the newer session where it is.
   assertEquals(await lab.core.session(DEVICE), second.session);
 });
@@ -176,8 +196,11 @@ Deno.test("a removed device is told so with 4001 and is refused from then on", a
   await using lab = await Lab.open();
   const { runtime, session } = await lab.connect();
   lab.core.retire(DEVICE);
-  assertEquals(await runtime.closed, 4001);
-  assertEquals((await session.ended).reason, "retired");
+  assertEquals(await soon("the end of the socket", runtime.closed), 4001);
+  assertEquals(
+    (await soon("the end of the session", session.ended)).reason,
+    "retired",
+  );
   await assertRejects(() => lab.dial());
 });
 
@@ -200,7 +223,7 @@ Deno.test("a lost connection ends every observation as unknown and makes up no f
   assertEquals(await input.written, false);
   assertEquals(await cancel, lost);
   assertEquals(await read, lost);
-  assertEquals(await run.outcome, {
+  assertEquals(await soon("the outcome", run.outcome), {
     kind: "unknown",
     reason: "connection_lost",
   });

@@ -3,6 +3,7 @@ import { CoreRuleBroken } from "../../src/loopback/observation.ts";
 import { MAX_WAITING_EVENTS } from "../../src/loopback/run_events.ts";
 import type { Configuration } from "../../src/protocol/configuration.ts";
 import type { CapabilityName } from "../../src/protocol/capabilities.ts";
+import { soon } from "../contract/controlled_harness.ts";
 import { contractDeclaration } from "../contract/declaration_fixture.ts";
 import { configuration, Lab } from "./lab.ts";
 
@@ -38,7 +39,7 @@ Deno.test("output may overtake started and is not lost", async () => {
   for await (const event of run) types.push(event.type);
   assertEquals(types, ["delta", "done"]);
   assertEquals(await run.started, { kind: "started" });
-  assertEquals(await run.outcome, {
+  assertEquals(await soon("the outcome", run.outcome), {
     kind: "completed",
     done: { content: "x" },
   });
@@ -50,7 +51,7 @@ Deno.test("a usage frame replaces the former one, and done without usage keeps i
   await lab.deliver(runtime, "usage", "run", { input_tokens: 10 });
   await lab.deliver(runtime, "usage", "run", { input_tokens: 7 });
   await lab.deliver(runtime, "done", "run", { content: "" });
-  const outcome = await run.outcome;
+  const outcome = await soon("the outcome", run.outcome);
   assertEquals(outcome.kind === "completed" && outcome.usage, {
     input_tokens: 7,
   });
@@ -65,7 +66,7 @@ Deno.test("an engine failure is told apart, its class is normalised and done sti
     http_status: 503,
   });
   await lab.deliver(runtime, "done", "run", { content: "partial" });
-  assertEquals(await run.outcome, {
+  assertEquals(await soon("the outcome", run.outcome), {
     kind: "failed",
     error: { error: "x" },
     done: { content: "partial" },
@@ -78,7 +79,7 @@ Deno.test("an observer that is too slow loses the observation, not the connectio
   for (let sequence = 1; sequence <= MAX_WAITING_EVENTS + 1; sequence++) {
     await lab.deliver(runtime, "delta", "run", { delta: "", sequence });
   }
-  assertEquals(await run.outcome, {
+  assertEquals(await soon("the outcome", run.outcome), {
     kind: "unknown",
     reason: "subscriber_overflow",
   });
@@ -142,7 +143,7 @@ Deno.test("a cancellation without a receipt in 15 s is unconfirmed, and the outc
   assertEquals(run.word, "open");
   await lab.clock.advance(1);
   assertEquals(await receipt, { kind: "unconfirmed" });
-  assertEquals(await run.outcome, {
+  assertEquals(await soon("the outcome", run.outcome), {
     kind: "unknown",
     reason: "cancel_unconfirmed",
   });
@@ -159,7 +160,7 @@ Deno.test("run_inactive after done leaves the outcome to done", async () => {
     error_code: "run_inactive",
   });
   assertEquals(await receipt, { kind: "refused", code: "run_inactive" });
-  assertEquals((await run.outcome).kind, "completed");
+  assertEquals((await soon("the outcome", run.outcome)).kind, "completed");
 });
 
 Deno.test("a receipt under another id or delivery proves nothing", async () => {

@@ -2,6 +2,7 @@
 import { assertEquals } from "@std/assert";
 import type { Configuration } from "../../src/protocol/configuration.ts";
 import type { CapabilityName } from "../../src/protocol/capabilities.ts";
+import { soon } from "../contract/controlled_harness.ts";
 import type { ScriptedRuntime } from "../contract/scripted_runtime.ts";
 import { Lab, type Prepared, type Started } from "./lab.ts";
 
@@ -250,7 +251,10 @@ for (const row of runRows) {
     await using lab = await Lab.open({ unsupported: row.unsupported ?? [] });
     const started = await lab.started(row.members);
     row.tell(started);
-    assertEquals((await started.session.ended).reason, "violation");
+    assertEquals(
+      (await soon("the end of the session", started.session.ended)).reason,
+      "violation",
+    );
   });
 }
 
@@ -352,6 +356,9 @@ for (const row of statusRows) {
     await using lab = await Lab.open();
     const prepared = await lab.prepared();
     row.tell(prepared);
-    assertEquals((await prepared.session.ended).reason, "violation");
+    assertEquals(
+      (await soon("the end of the session", prepared.session.ended)).reason,
+      "violation",
+    );
   });
 }
