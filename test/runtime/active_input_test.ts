@@ -267,3 +267,21 @@ Deno.test("a blocked input keeps neither another Run nor its own cancel waiting"
     await world.send("prompt_cancel", "run");
     assertEquals(world.factory.executors[0]?.turn.cancels, 1);
   }));
+
+Deno.test("the receipt mode belongs to the id, and a claimed Run repeats busy", () =>
+  inWorld(async (world) => {
+    const turn = await running(world);
+    turn.onCancel = "accept";
+    await world.send("prompt_steer", "run", steer("1"));
+    await world.send("prompt_steer", "run", steer("1", "more", false));
+    await world.send("prompt_steer", "run", steer("2"));
+    await world.send("prompt_cancel", "run");
+    await world.send("prompt_steer", "run", steer("2"));
+    assertEquals(world.words(), [
+      "input input_conflict",
+      "input busy",
+      "input busy",
+    ]);
+    turn.steers[0]?.result.resolve();
+    turn.settle();
+  }));

@@ -350,3 +350,17 @@ Deno.test("the operator's limits lower the built-in ones and never raise them", 
     }, { router: { executorLimits } });
   }
 });
+
+Deno.test("an engine whose retirement rejects counts as retired", async () => {
+  const { pool, executor, native } = poolOfOne(new VirtualClock());
+  Object.defineProperty(native, "retired", {
+    value: Promise.reject(new Error("adapter bug")),
+  });
+  pool.adopt(executor, native);
+  executor.preparing = false;
+  await settleEvents();
+  assertEquals(executor.retired, "unknown");
+  pool.becomeIdle(executor);
+  await settleEvents();
+  assertEquals(native.closes, 1);
+});

@@ -151,13 +151,17 @@ Deno.test("an Executor that dies during its Turn settles the Turn and is not kep
     await world.running();
     world.fresh();
     const { executor } = world.factory;
+    executor.closeGate = deferred();
     executor.retire();
     await world.advance(0);
     assertEquals(executor.closes, 0);
     executor.turn.finish();
     await world.advance(0);
-    assertEquals(world.words(), ["done"]);
     assertEquals(executor.closes, 1);
+    assertEquals(world.words(), []);
+    executor.closeGate.resolve();
+    await world.advance(0);
+    assertEquals(world.words(), ["done"]);
   }));
 
 Deno.test("ten minutes without Core leave no child of a running and an idle Executor", () =>
@@ -286,4 +290,42 @@ Deno.test("a question asked while the Run ends is forwarded and cannot be answer
     });
     assertEquals(world.words(), ["permission_request", "ack not_pending"]);
     turn.settle();
+  }));
+
+Deno.test("output that waits for a slow peer goes out before the end of a lost Turn", () =>
+  inWorld(async (world) => {
+    await world.running();
+    world.fresh();
+    const { turn } = world.factory.executor;
+    turn.onCancel = "accept";
+    world.connection.hold(frameOf("delta"));
+    for (const text of ["a", "b", "c"]) await turn.delta(text);
+    await world.send("prompt_cancel", "run");
+    turn.lose();
+    await world.advance(0);
+    world.connection.release();
+    await world.advance(0);
+    assertEquals(world.words(), [
+      "delta 1",
+      "delta 2",
+      "delta 3",
+      "error",
+      "done",
+    ]);
+  }));
+
+Deno.test("output that is lost after the settlement still costs the Executor", () =>
+  inWorld(async (world) => {
+    await world.running();
+    world.fresh();
+    const { executor } = world.factory;
+    world.connection.hold(frameOf("delta"));
+    await executor.turn.delta("a");
+    await world.send("prompt_cancel", "run", { delivery_id: "d" });
+    assertEquals(executor.turn.confirmed, true);
+    world.connection.fail(frameOf("delta"));
+    world.connection.release();
+    await world.advance(0);
+    assertEquals(world.words(), ["ack cancel_output_unavailable"]);
+    assertEquals(executor.closes, 1);
   }));

@@ -41,7 +41,8 @@ class ScriptedBinding implements WorkspaceBinding {
     return resolved.ok ? undefined : resolved.code;
   }
 
-  #prepare(): Promise<InstalledEnvironment> {
+  async #prepare(): Promise<InstalledEnvironment> {
+    await this.openGate?.promise;
     return this.prepareFails
       ? Promise.reject(new Error("workspace is gone"))
       : Promise.resolve({
@@ -273,21 +274,36 @@ Deno.test("a shutdown closes read-only access once per attempt", () =>
     assertEquals(binding.closes, 2);
   }));
 
+const LOCAL = {
+  session_id: "session",
+  configuration: {
+    agent_kind: "contract",
+    run_id: "",
+    agent_state_key: "agents-api-session",
+    local_environment: {
+      id: "environment",
+      workspace_directory: "/workspace",
+      capability_sources: null,
+    },
+  },
+};
+
+Deno.test("a preparation released while its workspace is verified reaches no adapter", () =>
+  bound(async (world, binding) => {
+    binding.openGate = deferred();
+    await world.send("execution_prepare", "prepare", LOCAL);
+    const { handle } = world.status();
+    await world.send("execution_release", "prepare", { handle });
+    binding.openGate.resolve();
+    await world.advance(0);
+    assertEquals(world.words(), ["preparing(1)", "released(2)"]);
+    assertEquals(world.factory.prepares, 0);
+    assertEquals(world.router.status().owningAdmissions, 0);
+  }));
+
 Deno.test("a bound daemon hands the adapter its workspace, and fails when it is not usable", () =>
   bound(async (world, binding) => {
-    const payload = {
-      session_id: "session",
-      configuration: {
-        agent_kind: "contract",
-        run_id: "",
-        agent_state_key: "agents-api-session",
-        local_environment: {
-          id: "environment",
-          workspace_directory: "/workspace",
-          capability_sources: null,
-        },
-      },
-    };
+    const payload = LOCAL;
     binding.prepareFails = true;
     await world.send("execution_prepare", "one", payload);
     assertEquals(world.words(), [
