@@ -383,3 +383,27 @@ Deno.test("a receipt that was lost is answered from memory with its new delivery
     assertEquals(world.words(), ["applied"]);
     assertEquals(turn.submits.length, 1);
   }));
+
+Deno.test("a decision whose question is withdrawn while it waits never reaches the engine", () =>
+  inWorld(async (world) => {
+    await world.running();
+    const { turn } = world.factory.executor;
+    await families[0]?.ask(turn);
+    await world.send("function_result", "run", {
+      delivery_id: "f",
+      call_id: "c",
+      success: true,
+      content: [],
+    });
+    await world.send("permission_decision", "perm_1", {
+      delivery_id: "d",
+      approved: true,
+    });
+    await turn.emit({ type: "permission_cancel", requestId: "perm_1" });
+    await world.advance(0);
+    world.fresh();
+    turn.submits[0]?.result.resolve();
+    await world.advance(0);
+    assertEquals(world.words(), ["applied", "ack not_pending"]);
+    assertEquals(turn.submits.length, 1);
+  }));

@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { ServiceHost } from "../../src/runtime/service_host.ts";
 import type { ServicePort } from "../../src/runtime/service_host.ts";
 import { inWorld, prepare, World } from "./world.ts";
@@ -185,4 +185,34 @@ Deno.test("a frame type has one service", () => {
   assertThrows(() => host.add(service), RangeError, "workspace_read");
   assertEquals(host.excludesExecution(), true);
   assertEquals(host.unknownOwners().length, 1);
+});
+
+Deno.test("a shutdown closes the services before it interrupts them, and an unknown owner keeps it open", async () => {
+  const order: string[] = [];
+  const unknown = [{ owner: "workspace write", remedy: "look at the file" }];
+  const world = new World({
+    router: {
+      services: [(port) => {
+        port.shutdown.addEventListener("abort", () => order.push("interrupt"));
+        return {
+          frames: [],
+          handle() {},
+          work: () => ({
+            transfer: false,
+            write: true,
+            export: false,
+            reads: 0,
+          }),
+          unknownOwners: () => unknown,
+          close: () => void order.push("close"),
+        };
+      }],
+    },
+  });
+  await assertRejects(() => world.router.shutdown(), Error, "workspace write");
+  assertEquals(order, ["close", "interrupt"]);
+  assertEquals(world.router.status().unknownOwners, unknown);
+  unknown.length = 0;
+  await world.router.shutdown();
+  assertEquals(order, ["close", "interrupt"]);
 });
