@@ -7,6 +7,7 @@ import type { ProcessIdentity } from "../harness/process_table.ts";
 import { HarnessRegistry } from "../harness/registry.ts";
 import { type Clock, sleep } from "../platform/clock.ts";
 import type { Log } from "../platform/log.ts";
+import type { Telemetry } from "../platform/telemetry.ts";
 import { startWatchdog } from "../service/watchdog.ts";
 import type { ConnectionFacts } from "../transport/connection_facts.ts";
 import type { Network } from "../transport/network.ts";
@@ -50,6 +51,7 @@ export interface DaemonParts {
   readonly bound?: BoundParts;
   readonly process?: ProcessIdentity;
   readonly bootId?: string;
+  readonly telemetry: Telemetry;
   readonly orphans: readonly string[];
   /** Ends after the first heartbeat. */
   readonly once: boolean;
@@ -133,7 +135,7 @@ export async function runDaemon(parts: DaemonParts): Promise<DaemonEnd> {
 }
 
 function sessionsOf(
-  { bound, log, outside, settings }: DaemonParts,
+  { bound, log, outside, settings, telemetry }: DaemonParts,
   registry: HarnessRegistry,
 ): SessionParts {
   return sessionParts({
@@ -141,6 +143,7 @@ function sessionsOf(
     ids: outside.ids,
     log,
     registry,
+    telemetry,
     executorLimits: {
       active: settings.values.maximumExecutions,
       idle: settings.values.maximumIdle,

@@ -34,6 +34,7 @@ import { notifySystemd } from "./service_notify.ts";
 import type { Settings } from "./settings.ts";
 import { prepareStateDirectory, takeInstance } from "./state_directory.ts";
 import { listenForStops } from "./stop_signals.ts";
+import { chooseTelemetry } from "./telemetry.ts";
 
 /** Runs the daemon in the foreground. Resolves to its exit code. */
 export function runCommand(
@@ -114,6 +115,7 @@ async function operate(
       discovery,
       ...await ownProcess(processes),
       ...(boundParts === undefined ? {} : { bound: boundParts }),
+      telemetry: await chooseTelemetry(outside, log),
       orphans: swept.unconfirmed.map((pid) => `process ${pid}`),
       once: invocation.options.has("once"),
       notify: () => notifySystemd("WATCHDOG=1", outside, log),

@@ -6,12 +6,14 @@ import type { HarnessRegistry } from "../harness/registry.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Ids } from "../platform/ids.ts";
 import type { Log } from "../platform/log.ts";
+import { noTelemetry, type Telemetry } from "../platform/telemetry.ts";
 import type { WorkspaceBinding } from "../runtime/binding.ts";
 import { createRouter, type Router } from "../runtime/router.ts";
 import type { RuntimeServiceFactory } from "../runtime/service_host.ts";
 import type { RouterStatus } from "../runtime/status.ts";
 import type { OpenRouter, SessionRouter } from "../transport/session_router.ts";
 import { BUILD_VERSION } from "./build.ts";
+import { observeSessions } from "./session_telemetry.ts";
 
 /** What a bound daemon adds to each router. */
 export interface BoundParts {
@@ -26,6 +28,8 @@ export interface SessionPartsOptions {
   readonly log: Log;
   readonly registry: HarnessRegistry;
   readonly bound?: BoundParts;
+  /** Where spans and counts go; nowhere when absent. */
+  readonly telemetry?: Telemetry;
   /** The operator's limits of Executors; the built-in ones when absent. */
   readonly executorLimits?: { readonly active: number; readonly idle: number };
 }
@@ -42,6 +46,10 @@ export interface SessionParts {
 /** Prepares the routers. */
 export function sessionParts(options: SessionPartsOptions): SessionParts {
   let newest: Router | undefined;
+  const opened = observeSessions(
+    options.telemetry ?? noTelemetry,
+    () => newest,
+  );
   return {
     openRouter(connection) {
       const router = createRouter({
@@ -51,6 +59,7 @@ export function sessionParts(options: SessionPartsOptions): SessionParts {
         ...options.bound,
       });
       newest = router;
+      opened(connection);
       return asSessionRouter(router, options);
     },
     status: () => newest?.status(),

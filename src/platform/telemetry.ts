@@ -33,8 +33,8 @@ export interface Telemetry {
   ): Span;
   /** Adds to a counter. */
   count(name: CounterName, by: number, attributes: Attributes): void;
-  /** Lets collections read a gauge, until the returned function is called. */
-  observe(name: GaugeName, read: () => number): () => void;
+  /** Lets collections read a gauge from now on. Called once for each name. */
+  observe(name: GaugeName, read: () => number): void;
 }
 
 const NO_SPAN: Span = { end() {} };
@@ -43,5 +43,5 @@ const NO_SPAN: Span = { end() {} };
 export const noTelemetry: Telemetry = {
   begin: () => NO_SPAN,
   count() {},
-  observe: () => () => {},
+  observe() {},
 };

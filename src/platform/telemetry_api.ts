@@ -59,10 +59,7 @@ export function openTelemetry(version: string): Telemetry {
     observe(name, read) {
       const { name: full, unit } = GAUGES[name];
       const gauge = meter.createObservableGauge(`${SCOPE}.${full}`, { unit });
-      const callback: Parameters<typeof gauge.addCallback>[0] = (result) =>
-        result.observe(read());
-      gauge.addCallback(callback);
-      return () => gauge.removeCallback(callback);
+      gauge.addCallback((result) => result.observe(read()));
     },
   };
 }

@@ -34,6 +34,12 @@ export interface FrameSender {
   readonly signal: AbortSignal;
 }
 
+/** A connection as its router gets it. */
+export interface SessionConnection extends FrameSender {
+  /** Frames that were not written yet, and callers that wait for a place among them. */
+  readonly pendingFrames: number;
+}
+
 /** Instants of `clock.monotonic()` at which something was proven; absent before it was. */
 export interface ConnectionProof {
   readonly opened: number;
@@ -52,7 +58,7 @@ export interface ConnectionOptions {
 }
 
 /** One connection. Created over an open socket, which it owns from then on. */
-export class Connection implements FrameSender {
+export class Connection implements SessionConnection {
   readonly #socket: WireSocket;
   readonly #clock: Clock;
   readonly #log: Log;
@@ -109,6 +115,10 @@ export class Connection implements FrameSender {
 
   get signal(): AbortSignal {
     return this.#abort.signal;
+  }
+
+  get pendingFrames(): number {
+    return this.#outbound.pending;
   }
 
   /** Resolves with the first end. Never rejects. */

@@ -1,7 +1,7 @@
 // Owns the shape of what the transport drives. The dispatcher fits it; neither imports the other.
 import type { InboundEnvelope } from "../protocol/envelope.ts";
 import type { Heartbeat } from "../protocol/heartbeat.ts";
-import type { FrameSender } from "./connection.ts";
+import type { SessionConnection } from "./connection.ts";
 
 /** The owner of everything native behind one connection. */
 export interface SessionRouter {
@@ -27,4 +27,4 @@ export interface SessionRouter {
 }
 
 /** Opens the router of one connection. */
-export type OpenRouter = (connection: FrameSender) => SessionRouter;
+export type OpenRouter = (connection: SessionConnection) => SessionRouter;

@@ -39,9 +39,8 @@ export class RecordingTelemetry implements Telemetry {
     this.counts.push({ name, by, attributes });
   }
 
-  observe(name: GaugeName, read: () => number): () => void {
+  observe(name: GaugeName, read: () => number): void {
     this.gauges.set(name, read);
-    return () => void this.gauges.delete(name);
   }
 
   /** Name and outcomes of each span of a name, such as `run completed`. */
