@@ -122,10 +122,6 @@ export class ResponsesProvider implements AsyncDisposable {
   }
 
   async #handle(request: Request): Promise<Response> {
-    const aborted = deferred();
-    request.signal.addEventListener("abort", () => aborted.resolve(), {
-      once: true,
-    });
     const text = await request.text();
     const url = new URL(request.url);
     const record: ResponsesRequest = {
@@ -134,7 +130,10 @@ export class ResponsesProvider implements AsyncDisposable {
       headers: Object.fromEntries(request.headers),
       body: parseBody(text),
       text,
-      aborted: aborted.promise,
+      // Looked at only when asked: the server warns about every use of the signal.
+      get aborted() {
+        return abortOf(request);
+      },
     };
     if (request.method !== "POST" || url.pathname !== "/v1/responses") {
       this.strays.push(record);
@@ -145,20 +144,20 @@ export class ResponsesProvider implements AsyncDisposable {
     return await this.#answer(
       this.#script(record, index),
       `resp_${index}`,
-      aborted.promise,
+      record,
     );
   }
 
   async #answer(
     answer: ScriptedAnswer,
     id: string,
-    aborted: Promise<void>,
+    request: ResponsesRequest,
   ): Promise<Response> {
     switch (answer.type) {
       case "error":
         return errorResponse(answer.status, answer.code, answer.body);
       case "hang":
-        await Promise.race([aborted, this.#closing.promise]);
+        await Promise.race([request.aborted, this.#closing.promise]);
         return new Response(null, { status: 503 });
       case "failed":
         return this.#stream(once(failedEvent(answer.code, answer.code, id)));
@@ -194,6 +193,13 @@ export class ResponsesProvider implements AsyncDisposable {
       return false;
     });
   }
+}
+
+function abortOf({ signal }: Request): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  const aborted = deferred();
+  signal.addEventListener("abort", () => aborted.resolve(), { once: true });
+  return aborted.promise;
 }
 
 /** Answers every request with a server error: a test that scripts nothing expects no request. */
