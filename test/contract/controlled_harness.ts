@@ -53,7 +53,7 @@ export class ControlledHarness {
   }
 
   /** What the registry is given. */
-  discovered(): DiscoveredHarness {
+  discovered(binding: "bound" | "unbound" = "unbound"): DiscoveredHarness {
     const factory: ExecutorFactory = {
       checkConfiguration: () => undefined,
       checkInput: () => undefined,
@@ -63,7 +63,7 @@ export class ControlledHarness {
       kind: "contract",
       available: true,
       version: "1",
-      declaration: contractDeclaration(this.plan.unsupported),
+      declaration: contractDeclaration(this.plan.unsupported, binding),
       factory,
     };
   }

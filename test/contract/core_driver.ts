@@ -18,10 +18,21 @@ import {
   decodePermissionDecision,
   decodeUserChoiceDecision,
 } from "../../src/protocol/interactions.ts";
+import { decodeRuntimePrepare } from "../../src/protocol/runtime_prepare.ts";
 import { decodePromptSteer } from "../../src/protocol/steering.ts";
+import {
+  decodeEnvironmentQuiesce,
+  decodeEnvironmentResume,
+} from "../../src/protocol/suspension.ts";
+import { decodeWorkspaceExport } from "../../src/protocol/workspace_export.ts";
+import { decodeWorkspaceRead } from "../../src/protocol/workspace_read.ts";
+import { decodeWorkspaceWrite } from "../../src/protocol/workspace_write.ts";
 import type { InputOutcome } from "../../src/loopback/active_inputs.ts";
 import type { DeviceSession } from "../../src/loopback/device_session.ts";
-import type { ExchangeType } from "../../src/loopback/exchanges.ts";
+import type {
+  ExchangeOutcome,
+  ExchangeType,
+} from "../../src/loopback/exchanges.ts";
 import { CoreRuleBroken } from "../../src/loopback/observation.ts";
 import type { Preparation } from "../../src/loopback/preparation.ts";
 import type { Receipt } from "../../src/loopback/receipts.ts";
@@ -31,6 +42,7 @@ import type { ScenarioFrame } from "./scenario.ts";
 export class CoreDriver {
   readonly receipts: Record<string, string> = {};
   readonly inputs: Record<string, string> = {};
+  readonly operations: Record<string, string> = {};
   readonly #preparations = new Map<string, Preparation>();
 
   /** Sends the frame through the session. */
@@ -94,12 +106,21 @@ export class CoreDriver {
           payloadOf<"device_shutdown">(frame)?.reason,
         );
       default:
-        void session.exchange(
-          frame.type as ExchangeType,
-          id,
-          frame.payload as never, // the family's own validator judges it
-        );
+        return this.#exchange(session, id, frame);
     }
+  }
+
+  #exchange(session: DeviceSession, id: string, frame: ScenarioFrame): void {
+    const envelope = decodeEnvelope(JSON.stringify(frame));
+    const decoded = envelope.ok && decoders[frame.type]?.(envelope.value);
+    if (!decoded || !decoded.ok) throw new CoreRuleBroken("malformed");
+    const type = frame.type as ExchangeType;
+    // The table pairs each type with the decoder of its payload.
+    const outcome = session.exchange(type, id, decoded.value as never);
+    this.operations[id] = "open";
+    void outcome.then((known) => {
+      this.operations[id] = operationWord(known);
+    });
   }
 
   #prepare(
@@ -167,7 +188,9 @@ export class CoreDriver {
   }
 }
 
-type Decoder = (envelope: InboundEnvelope) => { readonly ok: boolean };
+type Decoder = (
+  envelope: InboundEnvelope,
+) => { readonly ok: true; readonly value: unknown } | { readonly ok: false };
 
 /** The families whose malformed frames a scenario sends; Core itself sends none. */
 const decoders: Readonly<Record<string, Decoder>> = {
@@ -178,6 +201,12 @@ const decoders: Readonly<Record<string, Decoder>> = {
   function_result: decodeFunctionResult,
   permission_decision: decodePermissionDecision,
   prompt_for_user_choice_decision: decodeUserChoiceDecision,
+  runtime_prepare: decodeRuntimePrepare,
+  workspace_read: decodeWorkspaceRead,
+  workspace_write: decodeWorkspaceWrite,
+  workspace_export: decodeWorkspaceExport,
+  environment_quiesce: decodeEnvironmentQuiesce,
+  environment_resume: decodeEnvironmentResume,
 };
 
 function isWellFormed(frame: ScenarioFrame): boolean {
@@ -190,6 +219,25 @@ function payloadOf<T extends keyof CoreFrames>(
   frame: ScenarioFrame,
 ): CoreFrames[T] {
   return frame.payload as CoreFrames[T];
+}
+
+function operationWord(outcome: ExchangeOutcome): string {
+  switch (outcome.kind) {
+    case "lost":
+      return `lost:${outcome.reason}`;
+    case "unconfirmed":
+      return outcome.kind;
+    case "result": {
+      const { payload } = outcome.frame;
+      const code = payload.error_code === undefined
+        ? ""
+        : `:${payload.error_code}`;
+      if ("accepted" in payload) {
+        return payload.accepted ? "accepted" : `refused${code}`;
+      }
+      return `${payload.outcome}${code}`;
+    }
+  }
 }
 
 function receiptWord(receipt: Receipt): string {

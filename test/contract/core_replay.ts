@@ -106,7 +106,10 @@ class CoreReplay {
   }
 
   async #heartbeat(): Promise<void> {
-    this.#runtime?.heartbeat(contractDeclaration([]));
+    this.#runtime?.heartbeat(contractDeclaration(
+      [],
+      this.#scenario.workspace === undefined ? "unbound" : "bound",
+    ));
     await this.#line("heartbeat");
   }
 
@@ -190,6 +193,7 @@ class CoreReplay {
       runs: Object.assign({}, ...reports.map((r) => r.runs)),
       receipts: this.#driver.receipts,
       inputs: this.#driver.inputs,
+      operations: this.#driver.operations,
     }, expected);
     const extra = await this.#parts.runtime.inbox.silence();
     if (extra) throw new Error(`Core sent ${extra.type} after the last step`);

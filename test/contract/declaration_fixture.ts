@@ -36,12 +36,25 @@ const everything: CapabilityDeclaration = {
   mcp_http_bearer_auth: "supported",
 };
 
-/** The declaration of an unbound daemon, without the named capabilities. */
+/** What a bound daemon declares otherwise than an unbound one. */
+const bound = {
+  environment_none: "unsupported",
+  local_environment: "supported",
+  workspace_read_preparation: "supported",
+  workspace_output_export: "supported",
+} as const;
+
+/** The declaration of a daemon, without the named capabilities. */
 export function contractDeclaration(
   unsupported: readonly CapabilityName[],
+  binding: "bound" | "unbound" = "unbound",
 ): CapabilityDeclaration {
   const changed = Object.fromEntries(
     unsupported.map((name) => [name, "unsupported" as const]),
   );
-  return { ...everything, ...changed };
+  return {
+    ...everything,
+    ...(binding === "bound" ? bound : {}),
+    ...changed,
+  };
 }

@@ -11,19 +11,23 @@ import { createNetwork } from "../../src/transport/network.ts";
 import { SessionLoop } from "../../src/transport/session_loop.ts";
 import { RecordingLog } from "../support/recording_log.ts";
 import { VirtualClock } from "../support/virtual_clock.ts";
+import { BoundFolder } from "./bound_folder.ts";
 import { ControlledHarness, soon } from "./controlled_harness.ts";
 import type { RuntimeUnderTest, StartRuntime } from "./runtime_under_test.ts";
 import type { Scenario } from "./scenario.ts";
 
 /** Starts the project's own Runtime. */
-export const startOwnRuntime: StartRuntime = (
+export const startOwnRuntime: StartRuntime = async (
   scenario: Scenario,
   core: { readonly origin: string; readonly deviceId: string },
 ): Promise<RuntimeUnderTest> => {
   const harness = new ControlledHarness(scenario.harness);
   const harnesses = new HarnessRegistry();
-  harnesses.register(harness.discovered());
   const clock = new VirtualClock();
+  const workspace = scenario.workspace === undefined
+    ? undefined
+    : await BoundFolder.open(scenario.workspace);
+  harnesses.register(harness.discovered(workspace ? "bound" : "unbound"));
   const transportClock = new VirtualClock();
   const stop = new AbortController();
   const waiting = new PhaseWatch();
@@ -37,16 +41,21 @@ export const startOwnRuntime: StartRuntime = (
     random: { next: () => 0.5 },
     log,
     readCredential: () => "synthetic-contract-credential",
-    openRouter:
-      sessionParts({ clock, ids: systemIds, log, registry: harnesses })
-        .openRouter,
+    openRouter: sessionParts({
+      clock,
+      ids: systemIds,
+      log,
+      registry: harnesses,
+      ...(workspace ? { bound: workspace.parts } : {}),
+    }).openRouter,
     stop: stop.signal,
     onPermanent: "exit",
     onFacts: () => waiting.notice(loop.facts.phase),
   });
   const ended = loop.run().then((exit) => exit.reason);
-  return Promise.resolve({
+  return {
     counts: harness.counts,
+    ...(workspace ? { files: () => workspace.files() } : {}),
     ended,
     act: (step) => harness.act(step),
     settle: (runId) => Promise.resolve(harness.settle(runId)),
@@ -62,9 +71,13 @@ export const startOwnRuntime: StartRuntime = (
     async stop() {
       harness.release();
       stop.abort();
-      return await soon("the end of the Runtime", ended);
+      try {
+        return await soon("the end of the Runtime", ended);
+      } finally {
+        workspace?.remove();
+      }
     },
-  });
+  };
 };
 
 /** Waits for a phase of the session loop. */

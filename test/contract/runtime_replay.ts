@@ -185,7 +185,9 @@ class RuntimeReplay {
   }
 
   #judge(): void {
-    const { counts } = this.#runtime;
+    const { counts, files } = this.#runtime;
+    const { workspace } = this.#scenario.expect;
+    if (files && workspace) assertEquals(files(), workspace, "workspace");
     if (!counts) return;
     for (
       const [name, expected] of Object.entries(this.#scenario.expect.runtime)

@@ -23,6 +23,8 @@ export interface RuntimeUnderTest {
   stop(): Promise<string>;
   /** Resolves when the Runtime ended by itself, with the reason. */
   readonly ended: Promise<string>;
+  /** Text files of the bound workspace by path, when they can be observed. */
+  readonly files?: () => Readonly<Record<string, string>>;
   /** Native effects, when they can be observed. */
   readonly counts?: NativeCounts;
 }

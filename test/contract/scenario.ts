@@ -67,6 +67,9 @@ const harness = z.strictObject({
   reusable: z.boolean().default(true),
 });
 
+/** Text files by workspace-relative path. */
+const files = z.record(z.string(), z.string());
+
 const scenarioSchema = z.strictObject({
   name: z.string().regex(/^[a-z0-9_]+$/),
   proves: z.string().min(1),
@@ -79,6 +82,8 @@ const scenarioSchema = z.strictObject({
     error: z.string(),
   }).optional(),
   harness: harness.prefault({}),
+  /** The daemon is bound to a workspace with these files; the ids are in `bound_folder.ts`. */
+  workspace: files.optional(),
   steps: z.array(step),
   expect: z.strictObject({
     /** What Core knows at the end, one word for each observation. */
@@ -89,7 +94,11 @@ const scenarioSchema = z.strictObject({
       receipts: z.record(z.string(), z.string()).default({}),
       /** By Run id and input id, with a slash between. */
       inputs: z.record(z.string(), z.string()).default({}),
+      /** The last word about each transfer and workspace operation, by its id. */
+      operations: z.record(z.string(), z.string()).default({}),
     }).prefault({}),
+    /** Every file of the workspace at the end; absent when that is not looked at. */
+    workspace: files.optional(),
     /** Native effects at the end: started Turns equal native starts, nothing is done twice. */
     runtime: z.strictObject({
       starts: z.number().int().optional(),
