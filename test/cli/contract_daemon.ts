@@ -6,9 +6,9 @@ import { parseArguments } from "../../src/cli/parse.ts";
 import { runWithAdapters } from "../../src/cli/run.ts";
 import { scriptedHarness } from "../support/scripted_harness/adapter.ts";
 
-/** Steps that a test can wait for. */
+/** Steps that a test can wait for, or a first one that none can. */
 const closeGrace: CloseGrace = {
-  afterEndOfInput: 200,
+  afterEndOfInput: Deno.env.has("PATIENT_CLOSE") ? 600_000 : 200,
   afterTerminate: 200,
   afterKill: 3_000,
 };

@@ -190,6 +190,29 @@ const cases: readonly Case[] = [
     line: `workspace ${workspace}: ${rest}`,
   })),
   {
+    name: "a workspace around the daemon's directories",
+    words: [
+      ...ROOT,
+      ...ID,
+      ...CORE,
+      "--token-file",
+      "PLACE/secrets/token",
+      "--workspace",
+      "PLACE",
+      "--environment-id",
+      OTHER,
+      "--session-id",
+      OTHER,
+    ],
+    prepare: async (place) => {
+      await Deno.mkdir(join(place.directory, "secrets"), { mode: 0o700 });
+      await place.write("secrets/token", TOKEN);
+    },
+    code: 78,
+    line:
+      "workspace PLACE: contains, or lies in, the daemon's own directories; use a directory of its own",
+  },
+  {
     name: "a state directory that others can write",
     words: complete,
     prepare: async (place) => {

@@ -37,12 +37,16 @@ interface World {
 async function withDaemon(
   body: (world: World) => Promise<void>,
   extra: readonly string[] = [],
+  environment: Readonly<Record<string, string>> = {},
 ): Promise<void> {
   await using place = await makePlace();
+  Object.assign(place.environment, environment);
   const core = await LoopbackCore.start({
     devices: { [DEVICE]: { credential: TOKEN } },
     clock: systemClock,
     ids: systemIds,
+    // No heartbeat after the first one hides that something else was not said.
+    heartbeatSeconds: 3_600,
   });
   const words = [...await daemonWords(place, core.origin), ...extra];
   const daemon = startDaemon(place, words, CONTRACT);
@@ -158,16 +162,20 @@ Deno.test("SIGTERM with an idle Executor closes it and ends with 0", () =>
   }));
 
 Deno.test("a second signal kills what is left at once and ends with 128+n", () =>
-  withDaemon(async ({ daemon, session, descendants }) => {
-    await holdTurn(session, ["only_kill", "ignore_cancel"]);
-    const native = await descendants();
-    daemon.signal("SIGTERM");
-    await daemon.logged("stopping");
-    daemon.signal("SIGINT");
-    assertEquals((await daemon.ended).code, 130, daemon.errorText());
-    assertEquals(await livingOf(native), []);
-    assertMatch(daemon.errorText(), /agent-daemon: forced stop; /);
-  }));
+  withDaemon(
+    async ({ daemon, session, descendants }) => {
+      await holdTurn(session, ["only_kill", "ignore_cancel"]);
+      const native = await descendants();
+      daemon.signal("SIGTERM");
+      await daemon.logged("stopping");
+      daemon.signal("SIGINT");
+      assertEquals((await daemon.ended).code, 130, daemon.errorText());
+      assertEquals(await livingOf(native), []);
+      assertMatch(daemon.errorText(), /agent-daemon: forced stop; /);
+    },
+    [],
+    { PATIENT_CLOSE: "1" },
+  ));
 
 Deno.test("a stop that cannot be confirmed waits, says for what, and a second signal frees the lock", () =>
   withDaemon(async ({ daemon, place, session, words, descendants }) => {
@@ -248,12 +256,12 @@ Deno.test("--max-idle 0 keeps no Executor after its Turn", () =>
 
 Deno.test("status follows what is owned, also between two heartbeats", () =>
   withDaemon(async ({ daemon, place, session }) => {
-    await holdTurn(session);
-    const { work } = await statusWhere(
-      place,
-      (status) => status.work.runs === 1,
-    );
-    assertEquals(work.executors, 1);
+    const run = await holdTurn(session);
+    const running = await statusWhere(place, ({ work }) => work.runs === 1);
+    assertEquals(running.work.executors, 1);
+    await session.cancel(run.runId);
+    const idle = await statusWhere(place, ({ work }) => work.runs === 0);
+    assertEquals(idle.work.executors, 1);
     daemon.signal("SIGTERM");
     assertEquals((await daemon.ended).code, 0);
   }));

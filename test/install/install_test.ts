@@ -259,7 +259,12 @@ for (const shell of shells) {
           environmentOf(directory, home),
           text.slice(0, cut),
         );
+        // A shell may complain; the script itself must not have said a word.
         assertEquals(outcome.stdout, "", `cut at ${cut} of ${ends}`);
+        assert(
+          !/^agent-daemon:/m.test(outcome.stderr),
+          `cut at ${cut} of ${ends}: ${outcome.stderr}`,
+        );
       }
       assertEquals([...Deno.readDirSync(home)], []);
       const whole = await runShell(

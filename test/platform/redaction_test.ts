@@ -47,6 +47,16 @@ Deno.test("a secret inside a longer base64 text leaves none of its whole groups"
   }
 });
 
+Deno.test("a secret that contains another one leaves no rest", () => {
+  const redactor = createRedactor();
+  redactor.add("canary-abcdefgh");
+  redactor.add("canary-abcdefgh-and-the-rest");
+  assertEquals(
+    redactor.redact("x canary-abcdefgh-and-the-rest y canary-abcdefgh z"),
+    "x [secret] y [secret] z",
+  );
+});
+
 Deno.test("a value too short to be a secret does not empty the log", () => {
   const redactor = createRedactor();
   redactor.add("run");
