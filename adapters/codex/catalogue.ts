@@ -84,6 +84,15 @@ export async function writeCatalogue(
   return path;
 }
 
+/** Removes a written catalogue; a repeated close finds it gone. */
+export async function removeCatalogue(path: string): Promise<void> {
+  try {
+    await Deno.remove(path);
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+  }
+}
+
 /** The entry the engine uses: the longest slug the model begins with; one namespace is ignored. */
 export function entryFor(
   models: readonly Entry[],

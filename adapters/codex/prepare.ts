@@ -16,6 +16,7 @@ import { AppServer } from "./app_server.ts";
 import {
   catalogueChanges,
   changeCatalogue,
+  removeCatalogue,
   writeCatalogue,
 } from "./catalogue.ts";
 import { CodexExecutor } from "./executor.ts";
@@ -71,7 +72,7 @@ export async function prepareExecutor(
   const child = sessionEnvironment(context, home);
   const catalogue = await prepareCatalogue(context, configuration, home, child);
   const cleanUp = async () => {
-    if (catalogue !== undefined) await Deno.remove(catalogue);
+    if (catalogue !== undefined) await removeCatalogue(catalogue);
   };
   const workingDirectory = environment.kind === "local"
     ? environment.workspaceRoot

@@ -5,6 +5,7 @@ import {
   textAnswer,
 } from "../../../src/loopback/responses_provider.ts";
 import { deferred } from "../../../src/platform/deferred.ts";
+import { killCodex } from "../../support/responses_processes.ts";
 import { CodexRig, textInput, unbounded } from "../../support/responses_rig.ts";
 
 Deno.test("a preparation writes no input and asks no provider", async () => {
@@ -103,6 +104,7 @@ Deno.test("close ends a running Turn and no later Turn starts", async () => {
   const { turn, sink } = await rig.start(executor, "go");
   await sink.next("delta");
   await rig.close(executor);
+  await executor.close(unbounded);
   assertEquals(sink.closes, 1);
   assertEquals(sink.all("done").length, 1);
   assertEquals(await turn.awaitSettlement(unbounded), { reusable: true });
@@ -133,17 +135,3 @@ Deno.test("a process that dies in a Turn gives an error, one done and no settlem
   assertEquals(await executor.retired, "native_execution_unavailable");
   never.resolve();
 });
-
-/** Kills the app-server whose home lies below `state`. */
-async function killCodex(state: string): Promise<void> {
-  for await (const entry of Deno.readDir("/proc")) {
-    if (!/^\d+$/.test(entry.name)) continue;
-    const environment = await Deno.readTextFile(`/proc/${entry.name}/environ`)
-      .catch(() => "");
-    const command = await Deno.readTextFile(`/proc/${entry.name}/cmdline`)
-      .catch(() => "");
-    if (environment.includes(state) && command.includes("app-server")) {
-      Deno.kill(Number(entry.name), "SIGKILL");
-    }
-  }
-}
