@@ -217,7 +217,8 @@ async function main(name: string | undefined): Promise<number> {
     await demonstrate(adapter, program, stateDirectory);
     return 0;
   } catch (error) {
-    outside.stderr.write(`demo: ${(error as Error).message}\n`);
+    const [line] = (error as Error).message.split("\n");
+    outside.stderr.write(`demo: ${line}\n`);
     return 1;
   } finally {
     await Deno.remove(stateDirectory, { recursive: true });
