@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { SteeringRefused } from "../../../src/harness/contract.ts";
 import { WriteNotStarted } from "../../../src/harness/child.ts";
-import { CollectingSink } from "../../support/messages_sink.ts";
+import { CollectingSink } from "../../support/collecting_sink.ts";
 import { settleEvents } from "../../support/virtual_clock.ts";
 import {
   aborted,
@@ -30,7 +30,7 @@ Deno.test("a result alone does not end a Turn: the program must be idle after it
   const { turn, sink, uuid } = await claude.begin();
   claude.child.say(idle(), result([uuid]), lifecycle(uuid, "completed"));
   await settleEvents();
-  assertEquals(sink.isClosed, false);
+  assertEquals(sink.closes, 0);
   claude.child.say(idle());
   assertEquals(await turn.awaitSettlement(never), { reusable: true });
   assertEquals(sink.all("done").length, 1);
@@ -55,7 +55,7 @@ Deno.test("open child work keeps a Turn open", async () => {
     idle(),
   );
   await settleEvents();
-  assertEquals(sink.isClosed, false);
+  assertEquals(sink.closes, 0);
   claude.child.say({ ...task, subtype: "task_notification" });
   assertEquals(await turn.awaitSettlement(never), { reusable: true });
 });
@@ -81,7 +81,7 @@ Deno.test("a cancelled start takes neither sink nor input", async () => {
     signal: AbortSignal.abort(),
   });
   assertEquals(started.turn, undefined);
-  assertEquals(sink.isClosed, false);
+  assertEquals(sink.closes, 0);
   assertEquals(claude.child.written, []);
 });
 
@@ -91,7 +91,7 @@ Deno.test("a start that wrote nothing gives no Turn, one that may have written g
   const sink = new CollectingSink();
   const refused = await startOf(nothing, sink);
   assertEquals(refused.turn, undefined);
-  assertEquals(sink.isClosed, false);
+  assertEquals(sink.closes, 0);
 
   const partly = new FakeClaude();
   partly.child.failWrites = new Error("cut");
@@ -117,7 +117,7 @@ Deno.test("silence after the input invents no end, and a cancel still works", as
   const claude = new FakeClaude();
   const { turn, sink, uuid } = await claude.begin();
   await claude.clock.advance(24 * 3_600_000);
-  assertEquals(sink.isClosed, false);
+  assertEquals(sink.closes, 0);
   const cancelled = turn.cancel(never);
   await claude.answer("interrupt", { still_queued: [], cancelled: [] });
   claude.child.say(aborted([uuid]), lifecycle(uuid, "cancelled"), idle());
@@ -133,7 +133,7 @@ Deno.test("an interrupt is sent once and its reply alone confirms nothing", asyn
   const second = turn.cancel(never);
   await claude.answer("interrupt", { still_queued: [] });
   await settleEvents();
-  assertEquals(sink.isClosed, false);
+  assertEquals(sink.closes, 0);
   const failed = assertRejects(() => first);
   const failedToo = assertRejects(() => second);
   await claude.clock.advance(10_000);
@@ -346,7 +346,7 @@ Deno.test("a Turn with active input in its write does not end under it", async (
   );
   claude.child.say(result([uuid]), idle());
   await settleEvents();
-  assertEquals(sink.isClosed, false);
+  assertEquals(sink.closes, 0);
   gate.resolve();
   const own = claude.lastUuid;
   claude.child.say(

@@ -10,7 +10,7 @@ import { ClaudeExecutor } from "../../../adapters/claude_code/executor.ts";
 import { nativeToolName } from "../../../adapters/claude_code/kind.ts";
 import { McpTools } from "../../../adapters/claude_code/mcp_tools.ts";
 import { toolInventory } from "../../../adapters/claude_code/tool_inventory.ts";
-import { CollectingSink } from "../../support/messages_sink.ts";
+import { CollectingSink } from "../../support/collecting_sink.ts";
 import { RecordingLog } from "../../support/recording_log.ts";
 import { VirtualClock } from "../../support/virtual_clock.ts";
 

@@ -45,7 +45,7 @@ Deno.test("a decision is applied by the tool's result, never by its write, and w
   const { claude, turn, sink, uuid } = await asked("AskUserQuestion", {
     questions: [QUESTION, { ...QUESTION, question: "Else?" }],
   });
-  const choice = await sink.first("prompt_for_user_choice");
+  const choice = await sink.next("prompt_for_user_choice");
   const [first, second] = choice.payload.questions;
   assert(first && second && first.id !== second.id);
   const decision = {
@@ -82,7 +82,7 @@ Deno.test("a decision without proof within ten seconds fails and is not written 
   const { claude, turn, sink } = await asked("AskUserQuestion", {
     questions: [QUESTION],
   });
-  const choice = await sink.first("prompt_for_user_choice");
+  const choice = await sink.next("prompt_for_user_choice");
   const decision = { delivery_id: "d", cancelled: true };
   const failed = assertRejects(() =>
     turn.submitUserChoice(choice.payload.ask_id, decision, never)
@@ -94,14 +94,14 @@ Deno.test("a decision without proof within ten seconds fails and is not written 
     UnknownInteraction,
   );
   assertEquals(replyOf(claude)?.["behavior"], "deny");
-  assertEquals(sink.isClosed, false);
+  assertEquals(sink.closes, 0);
 });
 
 Deno.test("an answer to a foreign question is refused and the question stays open", async () => {
   const { claude, turn, sink } = await asked("AskUserQuestion", {
     questions: [QUESTION],
   });
-  const choice = await sink.first("prompt_for_user_choice");
+  const choice = await sink.next("prompt_for_user_choice");
   await assertRejects(
     () =>
       turn.submitUserChoice(choice.payload.ask_id, {
@@ -124,9 +124,9 @@ Deno.test("a question withdrawn by the program is withdrawn at Core", async () =
   const { claude, turn, sink } = await asked("AskUserQuestion", {
     questions: [QUESTION],
   });
-  const choice = await sink.first("prompt_for_user_choice");
+  const choice = await sink.next("prompt_for_user_choice");
   claude.child.say({ type: "control_cancel_request", request_id: "ask-1" });
-  const cancelled = await sink.first("permission_cancel");
+  const cancelled = await sink.next("permission_cancel");
   assertEquals(cancelled.requestId, choice.payload.ask_id);
   await assertRejects(
     () =>
@@ -142,7 +142,7 @@ Deno.test("a permission id decides no question and the reverse", async () => {
   const { turn, sink } = await asked("AskUserQuestion", {
     questions: [QUESTION],
   });
-  const choice = await sink.first("prompt_for_user_choice");
+  const choice = await sink.next("prompt_for_user_choice");
   await assertRejects(
     () =>
       turn.submitPermission(choice.payload.ask_id, {

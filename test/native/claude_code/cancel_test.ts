@@ -18,7 +18,7 @@ Deno.test("claude cancel: a streaming Turn ends with its partial text and the pr
   });
   const executor = await lab.prepare();
   const { turn, sink } = await start(executor, "long story");
-  await sink.first("delta");
+  await sink.next("delta");
   await turn.cancel(never);
   assertEquals(await turn.awaitSettlement(never), { reusable: true });
   const outcome = turn.cancellationOutcome();
@@ -75,7 +75,7 @@ Deno.test("claude cancel: a running command dies with the Turn and stays incompl
     .output();
   const executor = await lab.prepare(lab.local());
   const { turn, sink } = await start(executor, "run it");
-  await sink.first("tool_call");
+  await sink.next("tool_call");
   using gate = await Deno.open(join(lab.workspace, "gate")); // until the command opens it too
   await turn.cancel(never);
   assertEquals(await turn.awaitSettlement(never), { reusable: true });
@@ -97,7 +97,7 @@ Deno.test("claude cancel: a lost process confirms nothing", async () => {
   });
   const executor = await lab.prepare();
   const { turn, sink } = await start(executor, "long story");
-  await sink.first("delta");
+  await sink.next("delta");
   lab.children.at(-1)?.kill();
   await assertRejects(() => turn.awaitSettlement(never));
   await assertRejects(() => turn.cancel(never));

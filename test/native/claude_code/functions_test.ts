@@ -71,8 +71,8 @@ proves("function_tools", async () => {
   (event: {
     payload: { call_id: string };
   }) => event.payload.call_id === id;
-  const a = await sink.first("function_call", isCall("toolu_a"));
-  const b = await sink.first("function_call", isCall("toolu_b"));
+  const a = await sink.next("function_call", isCall("toolu_a"));
+  const b = await sink.next("function_call", isCall("toolu_b"));
   assertEquals(a.payload, {
     call_id: "toolu_a",
     name: "get_weather",
@@ -134,7 +134,7 @@ Deno.test("claude function_tools: a cancelled Turn drops its unanswered call", a
     lab.configuration({ functionTools: [tool("get_weather")] }),
   );
   const { turn, sink } = await start(executor, "weather?");
-  await sink.first("function_call");
+  await sink.next("function_call");
   await turn.cancel(never);
   assertEquals(await turn.awaitSettlement(never), { reusable: true });
   await assertRejects(
@@ -155,7 +155,7 @@ Deno.test("claude function_tools: a result of 400,000 characters arrives whole, 
     lab.configuration({ functionTools: [tool("get_weather")] }),
   );
   const { turn, sink } = await start(executor, "read it");
-  await sink.first("function_call");
+  await sink.next("function_call");
   const long = "0123456789".repeat(40_000);
   await assertRejects(
     () => turn.submitFunctionResult(result("toolu_a", long + "x"), never),
@@ -178,7 +178,7 @@ Deno.test("claude function_tools: an empty result is a result", async () => {
     lab.configuration({ functionTools: [tool("get_weather")] }),
   );
   const { turn, sink } = await start(executor, "do it");
-  await sink.first("function_call");
+  await sink.next("function_call");
   await turn.submitFunctionResult({
     delivery_id: "d",
     call_id: "toolu_a",
@@ -199,7 +199,7 @@ proves("function_result_images", async () => {
     lab.configuration({ functionTools: [tool("get_weather")] }),
   );
   const { turn, sink } = await start(executor, "show it");
-  await sink.first("function_call");
+  await sink.next("function_call");
   const content = [
     { type: "input_text", text: "before" },
     { type: "input_image", image_url: `data:image/png;base64,${PNG}` },
@@ -242,7 +242,7 @@ proves("tool_search", async () => {
     functionTools: [tool("get_weather"), tool("rare", true)],
   }));
   const { turn, sink } = await start(executor, "find the rare one");
-  const call = await sink.first("function_call");
+  const call = await sink.next("function_call");
   assertEquals(call.payload.name, "rare");
   await turn.submitFunctionResult(result("toolu_r", "rare result"), never);
   assertEquals(await turn.awaitSettlement(never), { reusable: true });

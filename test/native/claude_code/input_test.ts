@@ -109,7 +109,7 @@ Deno.test("claude environment_none: active input is data too, and comes from the
     }],
   }));
   const { turn, sink } = await start(executor, "go");
-  await sink.first("function_call");
+  await sink.next("function_call");
   const written = deferred();
   const steering = turn.steerWithReceipt(
     { inputId: "i", input: text("/clear @secret.txt") },

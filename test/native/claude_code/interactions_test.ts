@@ -67,14 +67,14 @@ proves("permissions", async () => {
   (event: {
     payload: { payload?: { readonly [member: string]: unknown } };
   }) => JSON.stringify(event.payload.payload).includes(command);
-  const first = await sink.first("permission_request", asked("touch allowed"));
+  const first = await sink.next("permission_request", asked("touch allowed"));
   assertEquals(first.payload.tool, "Bash");
   await turn.submitPermission(first.payload.request_id, {
     delivery_id: "d1",
     approved: true,
   }, never);
   assert((await Deno.stat(join(lab.workspace, "allowed"))).isFile);
-  const second = await sink.first("permission_request", asked("touch denied"));
+  const second = await sink.next("permission_request", asked("touch denied"));
   await turn.submitPermission(second.payload.request_id, {
     delivery_id: "d2",
     approved: false,
@@ -90,7 +90,7 @@ proves("permissions", async () => {
   );
   assert(lastUserText(await lab.provider.request(2)).includes("Not this one"));
   await assertRejects(() => Deno.stat(join(lab.workspace, "denied")));
-  const choice = await sink.first("prompt_for_user_choice");
+  const choice = await sink.next("prompt_for_user_choice");
   const [db, langs] = choice.payload.questions;
   assertEquals(db?.options.map(({ label }) => label), ["Postgres", "SQLite"]);
   assertEquals(langs?.multi_select, true);
@@ -140,7 +140,7 @@ Deno.test("claude permissions: an open question is withdrawn by the cancel", asy
   });
   const executor = await lab.prepare();
   const { turn, sink } = await start(executor, "ask me");
-  const choice = await sink.first("prompt_for_user_choice");
+  const choice = await sink.next("prompt_for_user_choice");
   await turn.cancel(never);
   assertEquals(await turn.awaitSettlement(never), { reusable: true });
   assertEquals(
@@ -179,7 +179,7 @@ Deno.test("claude permissions: a cancelled choice and duplicate questions are an
   });
   const executor = await lab.prepare();
   const { turn, sink } = await start(executor, "ask me");
-  const choice = await sink.first("prompt_for_user_choice");
+  const choice = await sink.next("prompt_for_user_choice");
   await turn.submitUserChoice(choice.payload.ask_id, {
     delivery_id: "d",
     cancelled: true,

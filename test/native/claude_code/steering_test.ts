@@ -37,7 +37,7 @@ proves("steering", async () => {
     lab.configuration({ functionTools: [WEATHER] }),
   );
   const { turn, sink } = await start(executor, "What is the weather?");
-  await sink.first("function_call");
+  await sink.next("function_call");
   const written = deferred();
   const steering = turn.steerWithReceipt(
     { inputId: "in-1", input: text("and tomorrow?") },
@@ -68,7 +68,7 @@ Deno.test("claude steering: without a tool boundary the input runs before the Tu
   });
   const executor = await lab.prepare();
   const { turn, sink } = await start(executor, "one");
-  await sink.first("delta");
+  await sink.next("delta");
   const written = deferred();
   const steering = turn.steerWithReceipt(
     { inputId: "in-1", input: text("two") },
@@ -100,7 +100,7 @@ proves("durable_input_receipts", async () => {
   });
   const executor = await lab.prepare();
   const { turn, sink } = await start(executor, "one");
-  await sink.first("delta");
+  await sink.next("delta");
   let writes = 0;
   const written = deferred();
   const steering = turn.steerWithReceipt(

@@ -110,7 +110,7 @@ Deno.test("claude structured_output: only the last native turn gives the final a
     lab.configuration({ executionControls: controls() }),
   );
   const { turn, sink } = await start(executor, "one");
-  await sink.first("delta");
+  await sink.next("delta");
   const written = deferred();
   const steering = turn.steerWithReceipt(
     { inputId: "i", input: text("two") },

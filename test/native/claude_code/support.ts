@@ -20,7 +20,7 @@ import type { MessageInput } from "../../../src/protocol/message_input.ts";
 import { claudeCodeAdapter } from "../../../adapters/claude_code/adapter.ts";
 import { CLAUDE_DECLARATION } from "../../../adapters/claude_code/declaration.ts";
 import type { CapabilityName } from "../../../src/protocol/capabilities.ts";
-import { CollectingSink } from "../../support/messages_sink.ts";
+import { CollectingSink } from "../../support/collecting_sink.ts";
 import { ensureNativePrograms } from "../../support/native_programs.ts";
 import { RecordingLog } from "../../support/recording_log.ts";
 
@@ -235,7 +235,7 @@ export async function run(
 ): Promise<CollectingSink> {
   const { turn, sink } = await start(executor, input);
   assertEquals(await turn.awaitSettlement(never), { reusable: true });
-  assert(sink.isClosed);
+  assertEquals(sink.closes, 1);
   assertEquals(sink.all("done").length, 1);
   assertEquals(sink.events.at(-1)?.type, "done");
   return sink;

@@ -19,7 +19,7 @@ proves("streaming", async () => {
   });
   const executor = await lab.prepare();
   const { turn, sink } = await start(executor, "Say hello");
-  await sink.first("delta", ({ payload }) => payload.delta === "Hel");
+  await sink.next("delta", ({ payload }) => payload.delta === "Hel");
   assertEquals(sink.all("output_message").map(({ payload }) => payload), [
     { id: "msg_a", status: "in_progress" },
   ]);
