@@ -18,6 +18,9 @@ import type { BoundWorkspace } from "./identity.ts";
 import type { Outside } from "./outside.ts";
 import type { BoundParts } from "./session_parts.ts";
 
+/** The program's own module, for a daemon that runs from its sources. */
+const MAIN_MODULE = import.meta.resolve("../../main.ts");
+
 /** What the parts are opened with. */
 export interface BoundPartsOptions {
   /** An existing private directory. */
@@ -86,7 +89,7 @@ export async function openBoundParts(
 const launcher: ServerLauncher = ({ capabilityRoot, packageRoot, name }) => ({
   command: Deno.execPath(),
   arguments: [
-    ...(Deno.build.standalone ? [] : ["run", "--allow-all", Deno.mainModule]),
+    ...(Deno.build.standalone ? [] : ["run", "--allow-all", MAIN_MODULE]),
     INSTALLED_SERVER_COMMAND,
     capabilityRoot,
     packageRoot,

@@ -1,0 +1,60 @@
+/** The real Claude Code behind the whole daemon, in a workspace that Core initialised over the wire. */
+import { assert, assertEquals } from "@std/assert";
+import { claudeCodeAdapter } from "../../../adapters/claude_code/adapter.ts";
+import {
+  MessagesProvider,
+  replies,
+  textReply,
+  toolReply,
+} from "../../../src/loopback/messages_provider.ts";
+import { untar } from "../../workspace/untar.ts";
+import { BoundRig, INSTALLED_VALUE, WORK } from "../../support/bound_rig.ts";
+import { ensureNativePrograms } from "../../support/native_programs.ts";
+
+Deno.test("claude in an initialised workspace: it sees the Skill, the variable, the server and the files, and Core gets the outputs", async () => {
+  const { claude } = await ensureNativePrograms();
+  await using provider = MessagesProvider.start(replies(
+    toolReply("m1", {
+      id: "toolu_1",
+      name: "Bash",
+      input: { command: WORK, description: "work" },
+    }),
+    toolReply("m2", {
+      id: "toolu_2",
+      name: "mcp__speaker__say",
+      input: {},
+    }),
+    textReply("m3", "done"),
+  ));
+  await using bound = await BoundRig.open(claudeCodeAdapter, claude);
+  const sources = await bound.initialize();
+  const given = new TextEncoder().encode("given by Core, ");
+  assertEquals(await bound.client.write("given.txt", given), {
+    kind: "completed",
+  });
+  const { outcome } = await bound.turn("go", {
+    model: "claude-sonnet-4-5",
+    model_provider: {
+      protocol: "anthropic",
+      base_url: provider.baseUrl,
+      api_key: "sk-canary-provider",
+    },
+  }, sources);
+  assertEquals(outcome.kind, "completed");
+  const first = provider.requests[0]?.text ?? "";
+  assert(first.includes("installed-skill"), "the Skill is not offered");
+  assert(first.includes("Knows the canary"), "its description is not offered");
+  const last = provider.requests.at(-1)?.text ?? "";
+  assert(
+    last.includes(`mcp-says-${INSTALLED_VALUE}`),
+    "no answer of the server",
+  );
+  const archive = await bound.client.exportOutputs();
+  assert(archive.kind === "data", JSON.stringify(archive));
+  const result = untar(archive.value).get("outputs/result.txt");
+  assertEquals(
+    new TextDecoder().decode(result),
+    `given by Core, ${INSTALLED_VALUE}`,
+  );
+  assert(!bound.log.text.includes(INSTALLED_VALUE), "a value is in the log");
+});
