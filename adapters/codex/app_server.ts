@@ -6,7 +6,7 @@ import type { Child, SpawnChild } from "../../src/harness/child.ts";
 import type { Clock } from "../../src/platform/clock.ts";
 import type { Log } from "../../src/platform/log.ts";
 import type { CodexLimits } from "./limits.ts";
-import { mcpStatusEvent } from "./native_schema.ts";
+import { initializeAnswer, mcpStatusEvent } from "./native_schema.ts";
 import { Rpc, type RpcHandlers } from "./rpc.ts";
 
 /** What a process is started with. */
@@ -84,9 +84,9 @@ export class AppServer {
     return new AppServer(child, start);
   }
 
-  /** The handshake. */
-  async initialize(timeout: number): Promise<void> {
-    await this.rpc.request("initialize", {
+  /** The handshake. Returns how the program names itself, its version included. */
+  async initialize(timeout: number): Promise<string> {
+    const answer = await this.rpc.request("initialize", {
       clientInfo: { name: "agent-daemon", title: null, version: "1.0.0" },
       capabilities: {
         experimentalApi: true,
@@ -95,6 +95,8 @@ export class AppServer {
       },
     }, { timeout });
     await this.rpc.notify("initialized");
+    const greeting = initializeAnswer.safeParse(answer);
+    return greeting.success ? greeting.data.userAgent : "";
   }
 
   /** From now on `handlers` are told everything; what came before is told first. */

@@ -49,10 +49,19 @@ export async function openSessionHome(
   for (const path of Object.values(home)) {
     await Deno.mkdir(path, { recursive: true, mode: 0o700 });
   }
-  for (const name of ["config.toml", ".credentials.json"]) {
-    await removeFile(join(home.codex, name));
-  }
+  await removeFile(join(home.codex, "config.toml"));
   return home;
+}
+
+/** @throws when the home holds MCP logins of its own: they would reach declared servers. */
+export async function refuseStoredCredentials(
+  home: SessionHome,
+): Promise<void> {
+  if (await isFile(join(home.codex, ".credentials.json"))) {
+    throw new Error(
+      "codex: MCP requires a native home without stored MCP credentials",
+    );
+  }
 }
 
 /**

@@ -4,6 +4,7 @@
  */
 import type { TurnEvent } from "../../src/harness/contract.ts";
 import type { NativeItem } from "./native_schema.ts";
+import { boundText } from "./oversize.ts";
 
 interface Message {
   folded: string;
@@ -63,7 +64,12 @@ export class Messages {
     if (!this.#observed) return events;
     return [...events, {
       type: "output_message",
-      payload: { id: item.id, status: "completed", text, ...phaseOf(item) },
+      payload: {
+        id: item.id,
+        status: "completed",
+        text: boundText(text),
+        ...phaseOf(item),
+      },
     }];
   }
 
@@ -85,11 +91,13 @@ export class Messages {
 
   /** The texts in order, a blank line between them; what was streamed where none was completed. */
   content(): string {
-    return [...this.#messages.values()]
-      .filter((message) => message.state !== "abandoned")
-      .map((message) => message.completed ?? message.folded)
-      .filter((text) => text !== "")
-      .join("\n\n");
+    return boundText(
+      [...this.#messages.values()]
+        .filter((message) => message.state !== "abandoned")
+        .map((message) => message.completed ?? message.folded)
+        .filter((text) => text !== "")
+        .join("\n\n"),
+    );
   }
 }
 

@@ -75,6 +75,8 @@ const thread = z.looseObject({
 /** A native thread. */
 export type NativeThread = z.infer<typeof thread>;
 
+/** Answer of `initialize`. */
+export const initializeAnswer = z.looseObject({ userAgent: z.string() });
 /** Answers of `thread/start` and `thread/resume`. */
 export const threadAnswer = z.looseObject({
   thread,

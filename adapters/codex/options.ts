@@ -201,14 +201,11 @@ function providerConfig(
   };
 }
 
+/** Children run only where they are observed: an unobserved one would belong to nobody. */
 function agentsConfig(
   configuration: PreparedConfiguration,
 ): Record<string, unknown> {
-  if (
-    configuration.disableSubagents ||
-    configuration.environment.kind === "none" &&
-      !configuration.observeSubagentIdentities
-  ) return { enabled: false };
+  if (!configuration.observeSubagentIdentities) return { enabled: false };
   return {
     enabled: true,
     max_threads: configuration.maxConcurrentSubagents ?? DEFAULT_CHILDREN,

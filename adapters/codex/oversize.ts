@@ -9,9 +9,17 @@ const FIELD_BYTES = MAX_FRAME_BYTES - 512 * 1024;
 /** Bytes kept at each end of an output. */
 const KEPT_BYTES = 1024 * 1024;
 
+/** A message text: whole as long as it fits one frame at all. */
+export function boundText(text: string): string {
+  const fits = text.length * 6 <= FIELD_BYTES || // the longest escape of a character
+    encodedBytes(text) <= FIELD_BYTES;
+  return fits ? text : boundOutput(text);
+}
+
 /** `text`, or its two ends with a marker between them that states the omitted bytes. */
 export function boundOutput(text: string): string {
-  if (encodedBytes(text) <= 2 * KEPT_BYTES) return text;
+  const short = text.length <= 2 * KEPT_BYTES;
+  if (short && encodedBytes(text) <= 2 * KEPT_BYTES) return text;
   const bytes = new TextEncoder().encode(text);
   for (let kept = KEPT_BYTES;; kept = Math.floor(kept / 2)) {
     if (2 * kept >= bytes.length) continue;
@@ -37,5 +45,9 @@ function encodedBytes(value: unknown): number {
 
 /** Decodes a cut piece; a character split by the cut is dropped, not replaced. */
 function decode(bytes: Uint8Array): string {
-  return new TextDecoder().decode(bytes).replace(/^\uFFFD+|\uFFFD+$/g, "");
+  const text = new TextDecoder().decode(bytes);
+  const first = /^\uFFFD*/.exec(text)?.[0].length ?? 0;
+  let last = text.length;
+  while (last > first && text[last - 1] === "\uFFFD") last--;
+  return text.slice(first, last);
 }

@@ -9,6 +9,7 @@ import {
 } from "../../src/harness/contract.ts";
 import type { SpawnChild } from "../../src/harness/child.ts";
 import { childEnvironment } from "../../src/harness/child_environment.ts";
+import { judgeVersion } from "../../src/harness/version.ts";
 import type { Clock } from "../../src/platform/clock.ts";
 import type { Ids } from "../../src/platform/ids.ts";
 import type { Log } from "../../src/platform/log.ts";
@@ -19,10 +20,12 @@ import {
   removeCatalogue,
   writeCatalogue,
 } from "./catalogue.ts";
+import { CODEX_VERSIONS } from "./declaration.ts";
 import { CodexExecutor } from "./executor.ts";
 import {
   linkLogin,
   openSessionHome,
+  refuseStoredCredentials,
   type SessionHome,
   unlinkLogin,
 } from "./home.ts";
@@ -67,6 +70,7 @@ export async function prepareExecutor(
     context.stateDirectory,
     configuration.agentStateKey,
   );
+  if (configuration.mcpServers) await refuseStoredCredentials(home);
   if (configuration.modelProvider) await unlinkLogin(home);
   else await linkLogin(home, context.environment);
   const child = sessionEnvironment(context, home);
@@ -128,7 +132,7 @@ async function bindServer(
   };
   owner.addEventListener("abort", onAbort, { once: true });
   try {
-    await server.initialize(limits.initialize);
+    checkRunningVersion(context, await server.initialize(limits.initialize));
     await verifyProcess(server, configuration, workingDirectory, limits);
     const { environment } = configuration;
     if (
@@ -160,6 +164,18 @@ async function bindServer(
     throw await abandon(context, started, error);
   } finally {
     owner.removeEventListener("abort", onAbort);
+  }
+}
+
+/** The program may have been replaced since discovery: what runs must be usable too. */
+function checkRunningVersion(
+  context: PreparationContext,
+  userAgent: string,
+): void {
+  const [, version = ""] = /\/(\d+\.\d+\.\d+\S*)/.exec(userAgent) ?? [];
+  context.log.info("codex.process.started", { version });
+  if (judgeVersion(version, CODEX_VERSIONS) === "too_old") {
+    throw new Error("codex: the running program is older than supported");
   }
 }
 

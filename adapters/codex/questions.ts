@@ -12,6 +12,7 @@ import {
   turnRequest,
   userInputRequest,
 } from "./native_schema.ts";
+import { boundText, boundValue } from "./oversize.ts";
 
 /** A permission request. */
 export interface PermissionQuestion {
@@ -140,9 +141,10 @@ function permission(
   const request: PermissionRequest = {
     request_id: id,
     tool,
-    title: words.title,
+    title: boundText(words.title),
     ...(words.detail === undefined ? {} : { detail: words.detail }),
-    payload,
+    // What does not fit a frame is left out: the title still names what is asked.
+    ...(boundValue(payload) === payload ? { payload } : {}),
   };
   return {
     kind: "permission",

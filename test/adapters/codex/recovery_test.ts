@@ -184,6 +184,27 @@ Deno.test("a foreign MCP server in the engine's own configuration fails the prep
     await failsWithoutThread(fake, directory, {});
   }));
 
+Deno.test("a program that was replaced by an older one is not used", () =>
+  withDirectory(async (directory) => {
+    const fake = new FakeCodex();
+    fake.on(
+      "initialize",
+      () => ({ result: { userAgent: "agent-daemon/0.99.0 (Linux)" } }),
+    );
+    await failsWithoutThread(fake, directory, {});
+  }));
+
+Deno.test("a home with stored MCP logins is not used for declared servers", () =>
+  withDirectory(async (directory) => {
+    const home = await openSessionHome(directory, KEY);
+    const stored = join(home.codex, ".credentials.json");
+    await Deno.writeTextFile(stored, "{}");
+    const fake = new FakeCodex();
+    await assertRejects(() => fake.prepare(directory, { mcpServers: [] }));
+    assertEquals(fake.lines, []);
+    assertEquals(await Deno.readTextFile(stored), "{}");
+  }));
+
 Deno.test("a missing workspace root fails before any process", () =>
   withDirectory(async (directory) => {
     const fake = new FakeCodex();

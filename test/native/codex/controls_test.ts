@@ -131,15 +131,23 @@ Deno.test("disabled subagents are not offered", async () => {
     bound: true,
     script: () => textAnswer("m1", "done"),
   });
-  const delegation = async (model: string, disableSubagents: boolean) => {
-    const executor = await rig.prepare(rig.local({ model, disableSubagents }));
+  const delegation = async (
+    model: string,
+    agents: "observed" | "disabled" | "unmentioned",
+  ) => {
+    const executor = await rig.prepare(rig.local({
+      model,
+      disableSubagents: agents === "disabled",
+      observeSubagentIdentities: agents === "observed",
+    }));
     await rig.run(executor, "go");
     await rig.close(executor);
     return /spawn_agent/.test(rig.provider.requests.at(-1)?.text ?? "");
   };
   for (const model of ["unknown-model", "gpt-6.2-sol"]) {
-    assertEquals(await delegation(model, false), true, model);
-    assertEquals(await delegation(model, true), false, model);
+    assertEquals(await delegation(model, "observed"), true, model);
+    assertEquals(await delegation(model, "disabled"), false, model);
+    assertEquals(await delegation(model, "unmentioned"), false, model);
   }
 });
 
