@@ -1,5 +1,6 @@
 /** The shape of one setting: one value that a flag, a variable and a file member can give. */
 import { z } from "zod";
+import { InvalidProxy, parseProxy } from "../transport/proxy.ts";
 
 /** A value that the operator may choose; `T` includes `undefined` when there is no default. */
 export interface Setting<T> {
@@ -64,6 +65,20 @@ function areCleanSegments(rest: string, separator: string): boolean {
     text.split(separator).every((part) =>
       part !== "" && part !== "." && part !== ".."
     );
+}
+
+/** An http or https URL whose credentials, if any, can be read. */
+export const proxyUrl: z.ZodType<string> = z.string().refine(isProxyUrl);
+
+function isProxyUrl(text: string): boolean {
+  if (!/^https?:/i.test(text) || !URL.canParse(text)) return false;
+  try {
+    parseProxy(text);
+    return true;
+  } catch (error) {
+    if (!(error instanceof InvalidProxy)) throw error;
+    return false;
+  }
 }
 
 /** A whole number in a range, from a number or its decimal text. */

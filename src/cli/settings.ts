@@ -4,6 +4,7 @@
  */
 import { join, resolve } from "@std/path";
 import { type Directories, directoriesOf } from "../platform/directories.ts";
+import { proxyFromEnvironment } from "../transport/proxy.ts";
 import type { Invocation } from "./command.ts";
 import { readConfigFile } from "./config_file.ts";
 import { Mistake } from "./mistake.ts";
@@ -107,16 +108,25 @@ function textOf(
     option.name === setting.flag && option.variable === setting.variable
   );
   if (flag !== undefined && known) return { text: flag, origin: "flag" };
-  const variable = outside.environment[setting.variable] ??
-    outside.environment[alias(setting.variable)];
+  const variable = variableOf(setting.variable, outside.environment);
   return variable !== undefined && variable !== ""
     ? { text: variable, origin: "variable" }
     : undefined;
 }
 
-/** The proxy variables are also known in lower case. */
-function alias(variable: string): string {
-  return variable.startsWith(PREFIX) ? variable : variable.toLowerCase();
+/** The proxy variables are those of other programs, and follow their rules. */
+function variableOf(
+  name: string,
+  environment: Readonly<Record<string, string>>,
+): string | undefined {
+  switch (name) {
+    case "HTTPS_PROXY":
+      return proxyFromEnvironment(environment).proxy;
+    case "NO_PROXY":
+      return proxyFromEnvironment(environment).noProxy;
+    default:
+      return environment[name];
+  }
 }
 
 function checkText(

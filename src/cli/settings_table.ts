@@ -11,6 +11,7 @@ import {
   durationText,
   isCleanAbsolutePath,
   optional,
+  proxyUrl,
   type Setting,
   wholeNumber,
 } from "./setting.ts";
@@ -232,9 +233,7 @@ export const SETTINGS = {
     member: "proxy",
     placeholder: "URL",
     description: "The HTTP proxy to Core. Loopback is never proxied.",
-    schema: z.string().refine((text) =>
-      URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)
-    ),
+    schema: proxyUrl,
     confidential: true,
     rule: "must be an http or https URL",
     fix: "write it as http://proxy.example:3128",

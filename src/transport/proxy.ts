@@ -25,13 +25,16 @@ export class InvalidProxy extends Error {
   override readonly name = "InvalidProxy";
 }
 
-/** Takes the settings out of an environment; the lower-case names win, as in other programs. */
+/**
+ * Takes the settings out of an environment; the lower-case names win, as in other programs, and an
+ * empty value counts as none. `ALL_PROXY` is left alone: it often names a kind we cannot use.
+ */
 export function proxyFromEnvironment(
   environment: Readonly<Record<string, string>>,
 ): ProxySettings {
   const read = (...names: readonly string[]) =>
     names.map((name) => environment[name]).find((value) => value);
-  const proxy = read("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY");
+  const proxy = read("https_proxy", "HTTPS_PROXY");
   const noProxy = read("no_proxy", "NO_PROXY");
   return {
     ...(proxy === undefined ? {} : { proxy }),

@@ -65,11 +65,57 @@ Deno.test("an empty variable counts as not set", async () => {
   assertEquals(settings.values.deviceId, undefined);
 });
 
-Deno.test("proxy variables are known in both cases", async () => {
-  const settings = await resolveFrom([], {
-    https_proxy: "http://proxy.example:3128",
+const proxies: readonly (readonly [
+  string,
+  Record<string, string>,
+  readonly (string | undefined)[],
+])[] = [
+  ["upper case", { HTTPS_PROXY: "http://a:1", NO_PROXY: "x" }, [
+    "http://a:1",
+    "x",
+  ]],
+  ["lower case", { https_proxy: "http://b:1", no_proxy: "y" }, [
+    "http://b:1",
+    "y",
+  ]],
+  ["both cases, the lower one winning", {
+    HTTPS_PROXY: "http://a:1",
+    https_proxy: "http://b:1",
+    NO_PROXY: "x",
+    no_proxy: "y",
+  }, ["http://b:1", "y"]],
+  ["an empty one beside a set one", {
+    HTTPS_PROXY: "http://a:1",
+    https_proxy: "",
+  }, ["http://a:1", undefined]],
+  ["others only", { ALL_PROXY: "socks5://c:1", HTTP_PROXY: "http://d:1" }, [
+    undefined,
+    undefined,
+  ]],
+];
+for (const [what, environment, expected] of proxies) {
+  Deno.test(`proxy variables: ${what}`, async () => {
+    const { values } = await resolveFrom([], environment);
+    assertEquals([values.proxy, values.noProxy], expected);
   });
-  assertEquals(settings.values.proxy, "http://proxy.example:3128");
+}
+
+Deno.test("a proxy: the command line wins over the environment, it over the file", async () => {
+  await withConfig(
+    `{ "proxy": "http://file:1", "no_proxy": "file" }`,
+    async (path) => {
+      const environment = { https_proxy: "http://variable:1" };
+      const words = ["--config", path];
+      const both = await resolveFrom(words, environment);
+      assertEquals(both.values.proxy, "http://variable:1");
+      assertEquals(both.origins.proxy, "variable");
+      assertEquals(both.values.noProxy, "file");
+      const flag = [...words, "--proxy", "http://flag:1"];
+      const all = await resolveFrom(flag, environment);
+      assertEquals(all.values.proxy, "http://flag:1");
+      assertEquals(all.origins.proxy, "flag");
+    },
+  );
 });
 
 const accepted: readonly (readonly [string, string])[] = [
@@ -145,6 +191,7 @@ const flagMistakes: readonly (readonly [readonly string[], string])[] = [
     "--shutdown-timeout: must be a duration such as 90s, 2m or 500ms, at most 24h",
   ],
   [["--proxy", "socks5://x"], "--proxy: must be an http or https URL"],
+  [["--proxy", "http://u:%zz@x"], "--proxy: must be an http or https URL"],
 ];
 for (const [words, start] of flagMistakes) {
   Deno.test(`bad flag: ${words.join(" ")}`, async () => {

@@ -13,7 +13,8 @@ for (
     [{ HTTPS_PROXY: "http://a:1" }, "http://a:1"],
     [{ https_proxy: "http://b:1", HTTPS_PROXY: "http://a:1" }, "http://b:1"],
     [{ HTTPS_PROXY: "" }, undefined],
-    [{ ALL_PROXY: "http://c:1" }, "http://c:1"],
+    [{ https_proxy: "", HTTPS_PROXY: "http://a:1" }, "http://a:1"],
+    [{ ALL_PROXY: "http://c:1", all_proxy: "http://c:1" }, undefined],
     [{ HTTP_PROXY: "http://d:1" }, undefined],
   ] as const
 ) {
