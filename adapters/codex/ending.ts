@@ -3,7 +3,7 @@
  * used again. Pure.
  */
 import type { Settlement } from "../../src/harness/contract.ts";
-import type { RunError } from "../../src/protocol/run_output.ts";
+import type { Done, RunError } from "../../src/protocol/run_output.ts";
 import { classifyFailure, failureText } from "./errors.ts";
 import type { NativeTurn } from "./native_schema.ts";
 import type { Observation } from "./observation.ts";
@@ -48,6 +48,19 @@ function failed(
   return {
     error: { error: body, ...classifyFailure(turn.error?.codexErrorInfo) },
     content: body,
+  };
+}
+
+/** What was observed of a Turn so far, as a `done` without an end. */
+export function outcomeOf(observation: Observation, threadId: string): Done {
+  const usage = observation.usage();
+  return {
+    content: observation.messages.content(),
+    ...(usage ? { usage } : {}),
+    metadata: {
+      agent_session_id: threadId,
+      agent_session_type: "codex_thread",
+    },
   };
 }
 

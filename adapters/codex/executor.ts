@@ -12,12 +12,10 @@ import type { Clock } from "../../src/platform/clock.ts";
 import { deferred } from "../../src/platform/deferred.ts";
 import type { Ids } from "../../src/platform/ids.ts";
 import type { Log } from "../../src/platform/log.ts";
-import { checkMessageInput } from "../../src/protocol/message_input.ts";
-import { isBlank } from "../../src/protocol/text.ts";
 import type { AppServer } from "./app_server.ts";
 import { ChildFacts } from "./child_facts.ts";
 import { recordTools, type SessionHome, toolFingerprint } from "./home.ts";
-import { checkNativeInput, nativeInput } from "./input.ts";
+import { argumentRefusal, nativeInput } from "./input.ts";
 import type { CodexLimits } from "./limits.ts";
 import { turnEvent, turnRequest, usageEvent } from "./native_schema.ts";
 import { turnParameters } from "./options.ts";
@@ -133,12 +131,8 @@ export class CodexExecutor implements Executor {
 
   #refusal(start: TurnStart): Error | undefined {
     const fail = (reason: string) => new Error(`codex: ${reason}`);
-    if (isBlank(start.runId) || !checkMessageInput(start.input).ok) {
-      return fail("start requires a run identity and input");
-    }
-    const input = checkNativeInput(start.input);
-    if (input) return new Error(input.reason);
-    if (start.signal.aborted) return fail("the start was cancelled");
+    const argument = argumentRefusal(start);
+    if (argument !== undefined) return fail(argument);
     if (this.#retired.settled) return fail("executor unavailable");
     if (this.#current && !this.#current.turn.over) {
       return fail("previous turn has not settled");
@@ -156,7 +150,7 @@ export class CodexExecutor implements Executor {
   }
 
   #followSettlement(turn: CodexTurn): void {
-    turn.settlement.then((settlement) => {
+    turn.awaitSettlement(new AbortController().signal).then((settlement) => {
       if (!settlement.reusable) {
         this.#reusable = false;
         this.#retired.resolve(settlement.reason);

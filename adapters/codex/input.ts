@@ -2,14 +2,16 @@
  * Wire content as native content, and what the engine cannot take unchanged. Pure; runs before any
  * native effect.
  */
-import type { Refusal } from "../../src/harness/contract.ts";
+import type { Refusal, TurnStart } from "../../src/harness/contract.ts";
+import { isBlank } from "../../src/protocol/text.ts";
 import {
   checkInlineImageParts,
   checkInlineImages,
 } from "../../src/protocol/inline_image.ts";
-import type {
-  ContentPart,
-  MessageInput,
+import {
+  checkMessageInput,
+  type ContentPart,
+  type MessageInput,
 } from "../../src/protocol/message_input.ts";
 import { MAX_INPUT_CHARACTERS } from "./limits.ts";
 
@@ -49,6 +51,15 @@ export function checkNativeInput(input: MessageInput): Refusal | undefined {
   return characters > MAX_INPUT_CHARACTERS
     ? { reason: "codex: the input text is longer than the engine takes" }
     : undefined;
+}
+
+/** What is wrong with the arguments of a start, whatever the Executor is at. */
+export function argumentRefusal(start: TurnStart): string | undefined {
+  if (isBlank(start.runId) || !checkMessageInput(start.input).ok) {
+    return "start requires a run identity and input";
+  }
+  if (start.signal.aborted) return "the start was cancelled";
+  return checkNativeInput(start.input)?.reason.replace("codex: ", "");
 }
 
 /** The native content of a function result. */

@@ -15,16 +15,18 @@ import type {
 } from "../../src/protocol/interactions.ts";
 import type { Done } from "../../src/protocol/run_output.ts";
 import { Cancellation } from "./cancellation.ts";
-import { endingOf, settlementOf } from "./ending.ts";
+import { endingOf, outcomeOf, settlementOf } from "./ending.ts";
 import { InvalidObservation } from "./items.ts";
-import { itemEvent, type NativeTurn } from "./native_schema.ts";
+import type { NativeTurn } from "./native_schema.ts";
 import { beginNative, type Begun } from "./native_start.ts";
+import { rootNotified } from "./root_events.ts";
 import { SilenceWatch } from "./silence.ts";
 import { abortable } from "./steering.ts";
 import { terminateBackgroundTerminals } from "./terminals.ts";
 import type { TurnParts } from "./turn_parts.ts";
 
 const UNCONFIRMED = "codex: native Turn settlement is unconfirmed";
+
 /** See the file comment. */
 export class CodexTurn implements Turn {
   readonly #parts: TurnParts;
@@ -57,11 +59,6 @@ export class CodexTurn implements Turn {
   /** The native id, once it is known. */
   get nativeId(): string | undefined {
     return this.#nativeId;
-  }
-
-  /** Settles as {@linkcode Turn.awaitSettlement} does. */
-  get settlement(): Promise<Settlement> {
-    return this.#settled.promise;
   }
 
   /** Whether the settlement is decided, as confirmed or as never to be confirmed. */
@@ -103,7 +100,7 @@ export class CodexTurn implements Turn {
       if (threadId !== this.#parts.threadId) {
         return this.#parts.children.notified(threadId, method, params);
       }
-      this.#rootNotified(method, params);
+      rootNotified(this.#parts, method, params);
     } catch (error) {
       if (!(error instanceof InvalidObservation)) throw error;
       this.#stop(error.message);
@@ -153,15 +150,7 @@ export class CodexTurn implements Turn {
   }
 
   cancellationOutcome(): Done {
-    const usage = this.#parts.observation.usage();
-    return {
-      content: this.#parts.observation.messages.content(),
-      ...(usage ? { usage } : {}),
-      metadata: {
-        agent_session_id: this.#parts.threadId,
-        agent_session_type: "codex_thread",
-      },
-    };
+    return outcomeOf(this.#parts.observation, this.#parts.threadId);
   }
 
   awaitSettlement(signal: AbortSignal): Promise<Settlement> {
@@ -197,24 +186,6 @@ export class CodexTurn implements Turn {
     signal: AbortSignal,
   ): Promise<void> {
     return this.#parts.interactions.choose(askId, decision, signal);
-  }
-
-  #rootNotified(method: string, params: unknown): void {
-    const { observation, functions, steering, children } = this.#parts;
-    if (method === "item/started" || method === "item/completed") {
-      const event = itemEvent.safeParse(params);
-      if (event.success) {
-        const { item } = event.data;
-        const completed = method === "item/completed";
-        if (item.type === "userMessage" && completed) steering.consumed(item);
-        // The receipt first: a full observer must not make a known application unknown.
-        if (item.type === "dynamicToolCall" && completed) {
-          functions.completed(item);
-        }
-        children.rootItem(item, completed ? "completed" : "started");
-      }
-    }
-    observation.notified(method, params);
   }
 
   /** Stops the Turn for a reason of our own; it ends with that error. */
