@@ -5,6 +5,7 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { LoopbackCore } from "../../src/loopback/core.ts";
 import type { DeviceSession } from "../../src/loopback/device_session.ts";
+import { processTable } from "../../src/harness/process_table.ts";
 import { systemClock, within } from "../../src/platform/clock.ts";
 import { systemIds } from "../../src/platform/ids.ts";
 import { makePlace, type Place } from "./command_line.ts";
@@ -149,7 +150,7 @@ async function runOneTurn(
 /** One Turn and an orderly stop of a daemon with these variables. */
 async function daemonWith(
   environment: Readonly<Record<string, string>>,
-  during: () => Promise<void> = () => Promise.resolve(),
+  during: (pid: number) => Promise<void> = () => Promise.resolve(),
 ): Promise<{ readonly log: string }> {
   await using made = await makePlace();
   const place: Place = {
@@ -167,7 +168,10 @@ async function daemonWith(
     CONTRACT,
   );
   try {
-    await runOneTurn(tracing(await core.session(DEVICE)), during);
+    await runOneTurn(
+      tracing(await core.session(DEVICE)),
+      () => during(daemon.pid),
+    );
     daemon.signal("SIGTERM");
     assertEquals((await daemon.ended).code, 0, daemon.errorText());
     return { log: daemon.errorText() };
@@ -176,6 +180,18 @@ async function daemonWith(
     await daemon.ended;
     await core.shutdown();
   }
+}
+
+/** The names of the variables of each child of a process. */
+async function environmentsBelow(pid: number): Promise<string[][]> {
+  const entries = await processTable(Deno.build.os).list();
+  const children = entries.filter((entry) => entry.parentPid === pid);
+  assert(children.length > 0);
+  if (Deno.build.os !== "linux") return [];
+  return children.map((child) =>
+    Deno.readTextFileSync(`/proc/${child.pid}/environ`).split("\0")
+      .map((variable) => variable.replace(/=.*/s, ""))
+  );
 }
 
 function exporting(endpoint: string): Record<string, string> {
@@ -191,10 +207,15 @@ Deno.test("with OTEL_DENO a Run's span joins Core's trace, metrics arrive, and n
   await using collector = startCollector();
   const { log } = await daemonWith(
     { ...exporting(collector.endpoint), OTEL_DENO: "true" },
-    () =>
-      collector.until(() =>
+    async (pid) => {
+      await collector.until(() =>
         metrics(collector).get("agent_daemon.runs.active") === 1
-      ),
+      );
+      for (const names of await environmentsBelow(pid)) {
+        assert(names.includes("PATH"));
+        assert(!names.some((name) => name.startsWith("OTEL_")), String(names));
+      }
+    },
   );
   const spans = ownSpans(collector);
   const run = spans.find(({ name }) => name === "run");
