@@ -92,8 +92,8 @@ function checkConfiguration(
   if (failures !== undefined && !Number.isInteger(failures)) {
     return { reason: "close_failures is no integer" };
   }
-  if ((configuration.mcpServers ?? []).length > 0 || configuration.toolSearch) {
-    return { reason: "MCP servers and tool search are not supported" };
+  if (configuration.toolSearch) {
+    return { reason: "Tool search is not supported" };
   }
   return undefined;
 }
@@ -183,8 +183,18 @@ function startProgram(
     log: context.log,
     closeGrace: options.closeGrace ?? CLOSE_GRACE,
     maximumLineBytes: MAXIMUM_LINE_BYTES,
-    secrets: ["secret-canary"],
+    secrets: ["secret-canary", ...secretsOf(configuration)],
   });
+}
+
+function secretsOf(configuration: PreparedConfiguration): string[] {
+  const servers = configuration.mcpServers ?? [];
+  return [
+    configuration.modelProvider?.api_key,
+    ...servers.map((server) =>
+      server.transport === "http" ? server.bearerToken : undefined
+    ),
+  ].filter((secret) => secret !== undefined);
 }
 
 function commandLine(

@@ -33,8 +33,9 @@ export function scriptedDeclaration(
     durable_input_receipts: "supported",
     durable_turns: "supported",
     function_tools: "supported",
-    mcp_http_tools: "unsupported",
-    mcp_http_required: "unsupported",
-    mcp_http_bearer_auth: "unsupported",
+    // The program is told of the servers and connects to none.
+    mcp_http_tools: "supported",
+    mcp_http_required: "supported",
+    mcp_http_bearer_auth: "supported",
   };
 }

@@ -53,6 +53,9 @@ export class ScriptedExecutor implements Executor {
       await this.#child.write({
         type: "hello",
         home,
+        provider: this.#configuration.modelProvider,
+        servers: this.#configuration.mcpServers,
+        system: this.#configuration.systemPrompt,
         resume: agentSessionId,
         continue: requireExistingNativeSession || agentSessionId !== undefined,
       }, owner);
@@ -142,6 +145,10 @@ export class ScriptedExecutor implements Executor {
   async #lose(): Promise<void> {
     if (this.#lost) return;
     this.#lost = true;
+    if (!this.#retired.settled) {
+      const stderr = this.#child.stderrTail();
+      this.#context.log.warn("contract.process_lost", { stderr });
+    }
     this.#retired.resolve("native_execution_unavailable");
     this.#greeting.reject(new Error("The program ended"));
     this.#child.kill();

@@ -111,6 +111,14 @@ const turns: Readonly<Record<string, (rest: string) => void>> = {
 };
 
 async function hello(message: Message): Promise<void> {
+  if (modes.has("tell_secrets")) {
+    Deno.stderr.writeSync(encoder.encode(`${
+      JSON.stringify({
+        provider: message.provider,
+        servers: message.servers,
+      })
+    }\n`));
+  }
   if (modes.has("prepare_exits")) Deno.exit(3);
   if (modes.has("prepare_silent")) return;
   const file = `${String(message.home)}/session`;
