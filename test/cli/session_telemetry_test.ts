@@ -21,7 +21,7 @@ function connect() {
 
 Deno.test("the gauges read the newest connection and router, at the moment they are asked", async () => {
   const telemetry = new RecordingTelemetry();
-  let router: { activeRuns: number } | undefined;
+  let router: { readonly activeRuns: number } | undefined;
   const opened = observeSessions(telemetry, () => router);
   const read = () => [...telemetry.gauges.values()].map((gauge) => gauge());
   assertEquals([...telemetry.gauges.keys()], [
