@@ -15,6 +15,7 @@ export interface NativeTurnName {
 export class Cancellation {
   readonly #host: TurnHost;
   readonly #ended: Promise<void>;
+  readonly #asked = new Set<string>();
   #deadline = Infinity;
 
   /** `ended` resolves when the process is gone: then no wait can succeed. */
@@ -57,9 +58,11 @@ export class Cancellation {
     });
   }
 
-  /** Asks for the end of child Turns; only their terminals tell whether it came. */
+  /** Asks each child Turn once for its end; only its terminal tells whether it came. */
   async interruptChildren(running: readonly NativeTurnName[]): Promise<void> {
-    await Promise.all(running.map(async (child) => {
+    const fresh = running.filter(({ turnId }) => !this.#asked.has(turnId));
+    await Promise.all(fresh.map(async (child) => {
+      this.#asked.add(child.turnId);
       try {
         await this.interrupt(child);
       } catch (error) {

@@ -176,3 +176,33 @@ Deno.test("a cancel interrupts the children and confirms their end", async () =>
   );
   never.resolve();
 });
+
+Deno.test("a cancel after the end of the root ends the child that still runs", async () => {
+  const never = deferred();
+  await using rig = await CodexRig.start({
+    bound: true,
+    script: delegation(
+      [spawn, () => textAnswer("m1", "root done")],
+      () => textAnswer("cm", "child", never.promise),
+    ),
+  });
+  const executor = await rig.prepare(rig.local({
+    observeSubagentIdentities: true,
+    disableSubagents: false,
+    model: "unknown-model",
+  }));
+  const { turn, sink } = await rig.start(executor, "go");
+  await sink.next(
+    "output_message",
+    ({ payload }) => payload.status === "completed",
+  );
+  await sink.next("subagent_turn");
+  await turn.cancel(unbounded);
+  assertEquals(await turn.awaitSettlement(unbounded), { reusable: true });
+  assertEquals(
+    sink.all("subagent_turn").map(({ payload }) => payload.status),
+    ["in_progress", "cancelled"],
+  );
+  assertEquals(sink.all("done")[0]?.payload.content, "root done");
+  never.resolve();
+});
