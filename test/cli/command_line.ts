@@ -4,6 +4,9 @@ import { fromFileUrl, join } from "@std/path";
 /** The program's entry. */
 export const MAIN = fromFileUrl(new URL("../../main.ts", import.meta.url));
 
+/** The longest run of a command that ends by itself, in milliseconds. */
+const LONGEST_RUN = 60_000;
+
 /** What a finished run left. */
 export interface Finished {
   readonly code: number;
@@ -91,7 +94,10 @@ export async function agentDaemon(
     await writer.write(new TextEncoder().encode(options.stdin));
     await writer.close();
   }
+  // A program that should have ended but serves on must fail its test, not hold it up.
+  const timer = setTimeout(() => child.kill("SIGKILL"), LONGEST_RUN);
   const { code, stdout, stderr } = await child.output();
+  clearTimeout(timer);
   const decoder = new TextDecoder();
   return {
     code,

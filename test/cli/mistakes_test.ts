@@ -32,7 +32,7 @@ const bindingText = JSON.stringify({
   environment_id: DEVICE,
   session_id: DEVICE,
   workspace_directory: "/workspace",
-  workspace: "/nonexistent/workspace",
+  workspace: "/nonexistent-for-tests/workspace",
 });
 
 function writeState(name: string, text: string) {
@@ -166,7 +166,7 @@ const cases: readonly Case[] = [
       "--environment-id and --session-id: is missing: a workspace needs an Environment and a Session; give --workspace, --environment-id and --session-id, or none of them",
   },
   ...([
-    ["/nonexistent", "does not exist; create it: mkdir -p '/nonexistent'"],
+    ["PLACE/none", "does not exist; create it: mkdir -p 'PLACE/none'"],
     ["/", "is the root of a file system; name a directory"],
     ["/etc", "belongs to the system; use a directory of its own"],
     ["PLACE/home", "is the home directory; use a directory of its own"],
@@ -269,7 +269,7 @@ const cases: readonly Case[] = [
     prepare: writeState("binding.json", bindingText),
     code: 78,
     line:
-      "workspace /nonexistent/workspace: does not exist; create it: mkdir -p '/nonexistent/workspace'",
+      "workspace /nonexistent-for-tests/workspace: does not exist; create it: mkdir -p '/nonexistent-for-tests/workspace'",
   },
   {
     name: "a CA file without a certificate",
