@@ -1,10 +1,15 @@
 /**
  * Owns a model provider on loopback that needs no account: it answers every request with a fixed
- * text, holds an answer open, or never ends one, as it is told.
+ * text, holds an answer open, never ends one, or lets a command run first, as it is told.
  */
 import { type Deferred, deferred } from "../platform/deferred.ts";
-import { MessagesProvider, textReply } from "../loopback/messages_provider.ts";
 import {
+  MessagesProvider,
+  textReply,
+  toolReply,
+} from "../loopback/messages_provider.ts";
+import {
+  callAnswer,
   ResponsesProvider,
   textAnswer,
 } from "../loopback/responses_provider.ts";
@@ -34,18 +39,31 @@ export class DemoProvider implements AsyncDisposable {
   readonly #messages: MessagesProvider | undefined;
   readonly #gates: Deferred<void>[] = [];
   #mode: Mode = { kind: "answer" };
+  #work: string | undefined;
   #answers = 0;
 
   private constructor(kind: DemoKind) {
     this.#kind = kind;
     if (kind === "codex") {
-      this.#responses = ResponsesProvider.start(() =>
-        textAnswer(`msg_${++this.#answers}`, ...this.#fragments())
-      );
+      this.#responses = ResponsesProvider.start(() => {
+        const id = ++this.#answers;
+        const command = this.#takeWork();
+        return command === undefined
+          ? textAnswer(`msg_${id}`, ...this.#fragments())
+          : callAnswer(`call_${id}`, "exec_command", { cmd: command });
+      });
     } else {
-      this.#messages = MessagesProvider.start(() =>
-        textReply(`msg_${++this.#answers}`, ...this.#fragments())
-      );
+      this.#messages = MessagesProvider.start(() => {
+        const id = ++this.#answers;
+        const command = this.#takeWork();
+        return command === undefined
+          ? textReply(`msg_${id}`, ...this.#fragments())
+          : toolReply(`msg_${id}`, {
+            id: `toolu_${id}`,
+            name: "Bash",
+            input: { command, description: "the work of the demo" },
+          });
+      });
     }
   }
 
@@ -82,10 +100,21 @@ export class DemoProvider implements AsyncDisposable {
     return () => gate.resolve();
   }
 
+  /** The next request is answered with one tool call that runs this shell command. */
+  workNext(command: string): void {
+    this.#work = command;
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     for (const gate of this.#gates) gate.resolve();
     await this.#responses?.[Symbol.asyncDispose]();
     await this.#messages?.[Symbol.asyncDispose]();
+  }
+
+  #takeWork(): string | undefined {
+    const command = this.#work;
+    this.#work = undefined;
+    return command;
   }
 
   #fragments(): readonly (string | Promise<void>)[] {

@@ -27,6 +27,7 @@ import { Mistake } from "./mistake.ts";
 import type { Outside } from "./outside.ts";
 import { resolveSettings, type Settings } from "./settings.ts";
 import { listenForStops } from "./stop_signals.ts";
+import { WorkspaceRound } from "./try_workspace.ts";
 import { describeOutcome, describeRefusal } from "./turn_report.ts";
 import { checkWorkspace } from "./workspace_choice.ts";
 
@@ -190,7 +191,17 @@ async function turn(
     onForced: (code) =>
       void rig.children.killAll(outside.clock).then(() => Deno.exit(code)),
   });
+  const work = options.workspace && new WorkspaceRound({
+    session: rig.session,
+    agentKind: options.adapter.kind,
+    bound: options.workspace,
+    outside,
+  });
   try {
+    if (work && !await work.place(options.prompt)) {
+      return EXIT_CODES.negative.code;
+    }
+    if (work) provider?.workNext(work.command);
     const preparation = prepare(rig, options, outside, provider);
     const ready = await preparation.ready;
     if (ready.kind !== "ready") {
@@ -199,7 +210,12 @@ async function turn(
     }
     if (stops.stop.aborted) return EXIT_CODES.negative.code;
     const run = rig.session.start(preparation, {
-      input: [{ content: [{ type: "input_text", text: options.prompt }] }],
+      input: [{
+        content: [{
+          type: "input_text",
+          text: work ? work.prompt : options.prompt,
+        }],
+      }],
     });
     stops.stop.addEventListener("abort", () => {
       // The receipt owns the outcome from here on; the wait below reads it.
@@ -208,7 +224,8 @@ async function turn(
     await show(run, outside);
     const outcome = await run.outcome;
     outside.stderr.write(`${PROGRAM}: ${describeOutcome(outcome)}\n`);
-    return outcome.kind === "completed"
+    const shown = work === undefined || await work.show();
+    return outcome.kind === "completed" && shown
       ? EXIT_CODES.ok.code
       : EXIT_CODES.negative.code;
   } finally {
