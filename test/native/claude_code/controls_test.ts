@@ -223,11 +223,24 @@ proves("tool_observations", async () => {
         name: "Bash",
         input: { command: "echo out" },
       }),
-      toolReply("msg_2", {
-        id: "toolu_2",
-        name: "Bash",
-        input: { command: "exit 3" },
-      }),
+      {
+        type: "message",
+        id: "msg_2",
+        blocks: [
+          {
+            type: "tool_use",
+            id: "toolu_2",
+            name: "Bash",
+            fragments: ['{"command":"exit 3"}'],
+          },
+          {
+            type: "tool_use",
+            id: "toolu_4",
+            name: "Bash",
+            fragments: ['{"command":"echo also"}'],
+          },
+        ],
+      },
       toolReply("msg_3", {
         id: "toolu_3",
         name: "Glob",
@@ -252,7 +265,9 @@ proves("tool_observations", async () => {
       ["toolu_1", "Bash", "before", "command", "in_progress", "echo out"],
       ["toolu_1", "Bash", "after", "command", "completed", "echo out"],
       ["toolu_2", "Bash", "before", "command", "in_progress", "exit 3"],
+      ["toolu_4", "Bash", "before", "command", "in_progress", "echo also"],
       ["toolu_2", "Bash", "after", "command", "failed", "exit 3"],
+      ["toolu_4", "Bash", "after", "command", "completed", "echo also"],
     ],
   );
   assertEquals(observed[1]?.observation?.output, "out");

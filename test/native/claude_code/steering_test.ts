@@ -170,3 +170,34 @@ Deno.test("claude steering: input is not ready before the program has begun the 
   assertEquals(early.refusal, "not_ready");
   await turn.awaitSettlement(never);
 });
+
+Deno.test("claude steering: input waits out a broken answer and the last native turn decides", async () => {
+  const cut = deferred();
+  await using lab = await ClaudeLab.open({
+    script: (_request, index) =>
+      index === 0
+        ? {
+          type: "broken",
+          message: {
+            id: "msg_broken",
+            blocks: [{ type: "text", fragments: ["half", cut.promise] }],
+          },
+        }
+        : textReply(`msg_${index}`, `answer ${index}`),
+  });
+  const executor = await lab.prepare();
+  const { turn, sink } = await start(executor, "one");
+  await sink.next("delta");
+  const steering = turn.steerWithReceipt(
+    { inputId: "in-1", input: text("two") },
+    () => cut.reject(new Error("cut")),
+    never,
+  );
+  await steering;
+  assertEquals(await turn.awaitSettlement(never), { reusable: true });
+  assertEquals(sink.all("error"), []);
+  assertEquals(sink.all("done").map(({ payload }) => payload.content), [
+    `answer ${lab.provider.requests.length - 1}`,
+  ]);
+  assert(lab.provider.requests.at(-1)?.text.includes("two"));
+});
