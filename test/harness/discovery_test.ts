@@ -5,6 +5,7 @@ import {
   type ProgramSearch,
   programStamp,
 } from "../../src/harness/discovery.ts";
+import type { Child } from "../../src/harness/child.ts";
 import { readShim } from "../../src/harness/npm_shim.ts";
 import type { ProgramFiles } from "../../src/harness/program_files.ts";
 import { judgeVersion, readVersion } from "../../src/harness/version.ts";
@@ -318,21 +319,44 @@ Deno.test("A program that is none has no version", () =>
     });
   }));
 
-/** Moves the clock on until `work` is done. */
-async function advancing<T>(clock: VirtualClock, work: Promise<T>): Promise<T> {
-  let settled = false;
-  const note = () => void (settled = true);
-  work.then(note, note);
-  while (!settled) await clock.advance(250);
-  return await work;
+/** Proves that `ask` has exactly `milliseconds` for a program that says nothing, then ends it. */
+async function assertBounded<T>(
+  context: ProbeContext,
+  milliseconds: number,
+  ask: (context: ProbeContext) => Promise<T>,
+): Promise<T> {
+  const clock = new VirtualClock();
+  const spawned = Promise.withResolvers<Child>();
+  const answer = ask({
+    ...context,
+    clock,
+    async spawn(options) {
+      const child = await context.spawn(options);
+      spawned.resolve(child);
+      return child;
+    },
+  });
+  const child = await spawned.promise;
+  let exited = false;
+  const exit = child.exited.then((status) => {
+    exited = true;
+    return status;
+  });
+  await clock.advance(milliseconds - 1);
+  assertEquals([exited, clock.pendingTimers], [false, 1]);
+  await clock.advance(1);
+  assertEquals((await exit).signal, "SIGKILL");
+  return await answer;
 }
 
 Deno.test("A program that never answers its probe is ended after 15 s", () =>
   withScript("exec sleep 1000", async (path, context) => {
-    const clock = new VirtualClock();
-    const answer = await advancing(clock, probe({ ...context, clock }, path));
+    const answer = await assertBounded(
+      context,
+      15_000,
+      (bounded) => probe(bounded, path),
+    );
     assert(!answer.ok);
-    assert(clock.monotonic() >= 15_000);
   }));
 
 Deno.test("The login shell tells its PATH among whatever else it prints, and is asked once in 30 minutes", () =>
@@ -353,10 +377,12 @@ Deno.test("The login shell tells its PATH among whatever else it prints, and is 
 
 Deno.test("A login shell that hangs costs 5 s and gives no PATH", () =>
   withScript("exec sleep 1000", async (_path, context) => {
-    const clock = new VirtualClock();
-    const shell = new LoginShellPath({ ...context, clock });
-    assertEquals(await advancing(clock, shell.read()), undefined);
-    assert(clock.monotonic() >= 5_000 && clock.monotonic() < 15_000);
+    const path = await assertBounded(
+      context,
+      5_000,
+      (bounded) => new LoginShellPath(bounded).read(),
+    );
+    assertEquals(path, undefined);
   }));
 
 Deno.test("Without a login shell there is no PATH to ask for", () =>
