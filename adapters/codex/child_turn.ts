@@ -30,6 +30,11 @@ export class ChildTurn {
     );
   }
 
+  /** Whether a tool of the child runs. */
+  get toolRuns(): boolean {
+    return this.#open.size > 0;
+  }
+
   /** The Turn as it began. */
   begun(): TurnEvent {
     return this.#snapshot("in_progress", null);

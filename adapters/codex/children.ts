@@ -73,6 +73,13 @@ export class Children {
     return this.#failed;
   }
 
+  /** Whether a tool of a child runs: then the engine is silent for a reason. */
+  get toolRuns(): boolean {
+    return [...this.#children.values()].some(({ current }) =>
+      current?.toolRuns
+    );
+  }
+
   /** Running child Turns as native thread and Turn ids. */
   running(): readonly { readonly threadId: string; readonly turnId: string }[] {
     return [...this.#children.values()].flatMap(({ threadId, current }) =>

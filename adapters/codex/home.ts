@@ -39,7 +39,9 @@ export async function openSessionHome(
 ): Promise<SessionHome> {
   const parts = stateKeyParts(key);
   if (!parts) throw new Error("codex: the state key names no directory");
-  const root = join(stateDirectory, "codex", ...parts);
+  await Deno.mkdir(stateDirectory, { recursive: true, mode: 0o700 });
+  // The engine reports resolved paths; a history is recognised by them.
+  const root = join(await Deno.realPath(stateDirectory), "codex", ...parts);
   const home: SessionHome = {
     codex: join(root, "codex"),
     home: join(root, "home"),

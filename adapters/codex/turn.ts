@@ -44,12 +44,14 @@ export class CodexTurn implements Turn {
 
   constructor(parts: TurnParts) {
     this.#parts = parts;
-    const { host, observation, functions, interactions } = parts;
+    const { host, observation, functions, interactions, children } = parts;
     this.#cancellation = new Cancellation(host, this.#ended.promise);
     this.#silence = new SilenceWatch(
       host.clock,
       host.limits.silentProvider,
-      () => observation.toolRuns || functions.waiting || interactions.waiting,
+      () =>
+        observation.toolRuns || children.toolRuns || functions.waiting ||
+        interactions.waiting,
     );
     this.#silence.watch(() =>
       this.#stop("codex: the model provider stayed silent")

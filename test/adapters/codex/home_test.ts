@@ -22,6 +22,15 @@ Deno.test("every directory of a Session is the owner's alone, and no two Session
     assertEquals(paths.size, 8);
   }));
 
+Deno.test("a state directory behind a link is named by its real path", () =>
+  withDirectory(async (directory) => {
+    const real = await Deno.realPath(directory);
+    const link = join(directory, "link");
+    await Deno.symlink(real, link);
+    const home = await openSessionHome(link, "key");
+    assertEquals(home.codex, join(real, "codex", "key", "codex"));
+  }));
+
 Deno.test("an engine configuration in the home is removed, the history stays", () =>
   withDirectory(async (directory) => {
     const home = await openSessionHome(directory, "key");
