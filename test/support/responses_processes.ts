@@ -1,4 +1,31 @@
-/** Finds and ends native processes of one rig, the hard way. */
+/** Finds, ends and overhears native processes of one rig. */
+import type { SpawnChild } from "../../src/harness/child.ts";
+import { spawnChild } from "../../src/harness/supervised_child.ts";
+
+/** A message of the process, as far as tests look into it. */
+export interface OverheardMessage {
+  readonly method?: string;
+  readonly params?: Readonly<Record<string, unknown>>;
+  readonly result?: unknown;
+}
+
+/** Spawns for real; `dispatched` is told of each message after the adapter handled it. */
+export function watchingSpawn(
+  dispatched: (message: OverheardMessage) => void,
+): SpawnChild {
+  return async (options) => {
+    const child = await spawnChild(options);
+    const { messages } = child;
+    const watched = async function* () {
+      for await (const message of messages) {
+        yield message;
+        dispatched(message as OverheardMessage);
+      }
+    };
+    Object.defineProperty(child, "messages", { value: watched() });
+    return child;
+  };
+}
 
 /** Process ids of the app-servers whose home lies below `state`. */
 export async function codexProcesses(state: string): Promise<number[]> {

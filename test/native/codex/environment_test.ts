@@ -1,15 +1,16 @@
 /** What an Environment brings: tool variables, skills, installed servers; and a replaced program. */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { join } from "@std/path";
-import type { SpawnChild } from "../../../src/harness/child.ts";
-import { spawnChild } from "../../../src/harness/supervised_child.ts";
 import {
   answers,
   callAnswer,
   textAnswer,
 } from "../../../src/loopback/responses_provider.ts";
 import { offeredTools } from "../../support/responses_inspection.ts";
-import { codexProcesses } from "../../support/responses_processes.ts";
+import {
+  codexProcesses,
+  watchingSpawn,
+} from "../../support/responses_processes.ts";
 import { assertTextLifecycle } from "../../support/text_lifecycle.ts";
 import { CodexRig, textInput } from "../../support/responses_rig.ts";
 
@@ -18,7 +19,10 @@ Deno.test("Codex passes the text lifecycle of every Harness", async () => {
   const never = Promise.withResolvers<void>();
   const gate = Promise.withResolvers<void>();
   await using rig = await CodexRig.start({
-    spawn: onSteerQueued(() => gate.resolve()),
+    // The engine has answered the steer: the running answer may end.
+    spawn: watchingSpawn(({ result }) => {
+      if (typeof Object(result).turnId === "string") gate.resolve();
+    }),
     script: (request) => {
       const last = JSON.stringify(request.body?.input.at(-1));
       if (last.includes("complete")) return textAnswer(`m${turn++}`, "done");
@@ -130,27 +134,6 @@ Deno.test("an installed MCP server over stdio offers its tools", async () => {
   const last = sink.all("tool_call").at(-1)?.payload.observation;
   assert(JSON.stringify(last?.output).includes("stdio-answer"));
 });
-
-/** Calls `queued` when the engine has answered a steer: the running answer may end then. */
-function onSteerQueued(queued: () => void): SpawnChild {
-  return async (options) => {
-    const child = await spawnChild(options);
-    const { messages } = child;
-    const watched = async function* () {
-      for await (const message of messages) {
-        if (
-          JSON.stringify(message).includes('"turnId":"') &&
-          "result" in Object(message)
-        ) {
-          queued();
-        }
-        yield message;
-      }
-    };
-    Object.defineProperty(child, "messages", { value: watched() });
-    return child;
-  };
-}
 
 /** The smallest MCP server: answers each request by its method, line by line. */
 const STDIO_SERVER = `

@@ -7,6 +7,7 @@ import {
   textAnswer,
 } from "../../../src/loopback/responses_provider.ts";
 import { deferred } from "../../../src/platform/deferred.ts";
+import { watchingSpawn } from "../../support/responses_processes.ts";
 import { CodexRig, unbounded } from "../../support/responses_rig.ts";
 
 const NAMESPACE = "multi_agent_v1";
@@ -179,8 +180,12 @@ Deno.test("a cancel interrupts the children and confirms their end", async () =>
 
 Deno.test("a cancel after the end of the root ends the child that still runs", async () => {
   const never = deferred();
+  const rootEnded = deferred();
   await using rig = await CodexRig.start({
     bound: true,
+    spawn: watchingSpawn(({ method }) => {
+      if (method === "turn/completed") rootEnded.resolve();
+    }),
     script: delegation(
       [spawn, () => textAnswer("m1", "root done")],
       () => textAnswer("cm", "child", never.promise),
@@ -192,11 +197,8 @@ Deno.test("a cancel after the end of the root ends the child that still runs", a
     model: "unknown-model",
   }));
   const { turn, sink } = await rig.start(executor, "go");
-  await sink.next(
-    "output_message",
-    ({ payload }) => payload.status === "completed",
-  );
   await sink.next("subagent_turn");
+  await rootEnded.promise;
   await turn.cancel(unbounded);
   assertEquals(await turn.awaitSettlement(unbounded), { reusable: true });
   assertEquals(
