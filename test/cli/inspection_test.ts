@@ -5,7 +5,13 @@ import { LoopbackCore } from "../../src/loopback/core.ts";
 import { systemClock } from "../../src/platform/clock.ts";
 import { systemIds } from "../../src/platform/ids.ts";
 import { agentDaemon, makePlace, type Place } from "./command_line.ts";
-import { daemonWords, DEVICE, startDaemon, TOKEN } from "./running_daemon.ts";
+import {
+  daemonWords,
+  DEVICE,
+  startDaemon,
+  statusWhere,
+  TOKEN,
+} from "./running_daemon.ts";
 
 async function withCore(
   body: (core: LoopbackCore, place: Place) => Promise<void>,
@@ -47,6 +53,10 @@ Deno.test("status shows facts with ages while the daemon runs, and that it does 
   withCore(async (core, place) => {
     const daemon = startDaemon(place, await daemonWords(place, core.origin));
     await core.session(DEVICE);
+    await statusWhere(
+      place,
+      ({ connection }) => connection.last_heartbeat_at !== null,
+    );
     const running = await agentDaemon(["status"], place);
     assertEquals(running.code, 0, running.stderr);
     assertMatch(
@@ -56,7 +66,7 @@ Deno.test("status shows facts with ages while the daemon runs, and that it does 
     assertMatch(running.stdout, /\nfacts from +\d+ s ago\n/);
     assertMatch(
       running.stdout,
-      /\nlink +(a socket is open|dialling) since \d+ s\n/,
+      /\nlink +a socket is open since \d+ s\n/,
     );
     assert(!/\bconnected\b/.test(running.stdout));
     const json = await agentDaemon(["status", "--json"], place);
@@ -366,4 +376,35 @@ Deno.test("upgrade and rollback in a checkout say that git is the way", async ()
       `agent-daemon: ${command}: this command runs from a checkout; change the checkout with git instead\n`,
     );
   }
+});
+
+Deno.test("a Harness off the service's search path is found by its configured path, or the searched list is named", async () => {
+  await using place = await makePlace();
+  const bin = join(place.directory, "elsewhere");
+  await Deno.mkdir(bin);
+  const program = await place.write(
+    "elsewhere/codex",
+    "#!/bin/sh\necho codex-cli 0.171.0\n",
+    0o755,
+  );
+  const environment = { ...place.environment, PATH: "/usr/bin:/bin" };
+  const list = async (...words: string[]) =>
+    JSON.parse(
+      (await agentDaemon(
+        ["harness", "list", "--json", "--claude-bin", "off", ...words],
+        { environment },
+      )).stdout,
+    )[0];
+  const lost = await list();
+  assertEquals(lost.available, false);
+  assertMatch(lost.reason, /\/usr\/bin, \/bin/);
+  const found = await list("--codex-bin", program);
+  assertEquals(found.available, true, found.reason);
+  assertEquals(found.program, program);
+  // The service definition freezes what this shell finds.
+  const printed = await agentDaemon(
+    ["service", "print", "--user", "--kind", "systemd"],
+    { environment: { ...environment, PATH: `${bin}:/usr/bin:/bin` } },
+  );
+  assert(printed.stdout.includes(` --codex-bin ${program}`), printed.stdout);
 });

@@ -6,7 +6,13 @@ import { systemClock } from "../../src/platform/clock.ts";
 import { systemIds } from "../../src/platform/ids.ts";
 import { readStatus } from "../../src/cli/status_document.ts";
 import { agentDaemon, makePlace, type Place } from "./command_line.ts";
-import { daemonWords, DEVICE, startDaemon, TOKEN } from "./running_daemon.ts";
+import {
+  daemonWords,
+  DEVICE,
+  startDaemon,
+  statusWhere,
+  TOKEN,
+} from "./running_daemon.ts";
 
 async function withCore(
   body: (core: LoopbackCore, place: Place, dials: string[]) => Promise<void>,
@@ -164,17 +170,22 @@ Deno.test("device_shutdown ends the daemon with 0", () =>
 
 Deno.test("status holds proven facts with their instants while the daemon runs", () =>
   withCore(async (core, place) => {
+    const before = Date.now();
     const daemon = startDaemon(place, await daemonWords(place, core.origin));
     await core.session(DEVICE);
-    const before = Date.now();
-    daemon.signal("SIGTERM");
-    await daemon.ended;
-    const status = await statusOf(place);
-    const { opened_at, last_heartbeat_at } = status.connection;
-    assert(opened_at !== null && opened_at <= before);
-    assert(last_heartbeat_at !== null && last_heartbeat_at <= before);
+    const status = await statusWhere(
+      place,
+      ({ connection }) => connection.last_heartbeat_at !== null,
+    );
+    const { opened_at, last_heartbeat_at, phase } = status.connection;
+    assertEquals(phase, "socket_open");
+    assert(opened_at !== null && last_heartbeat_at !== null);
+    assert(before <= opened_at && opened_at <= last_heartbeat_at);
+    assert(last_heartbeat_at <= status.written_at);
     assertEquals(status.process.pid, daemon.pid);
     assertEquals(status.connection.sessions, 1);
+    daemon.signal("SIGTERM");
+    await daemon.ended;
   }));
 
 Deno.test("the token reaches no output, file, argument or variable at any level", () =>

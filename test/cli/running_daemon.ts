@@ -1,5 +1,9 @@
 /** A daemon in a process of its own, its log read line by line. */
-import { fromFileUrl } from "@std/path";
+import { fromFileUrl, join } from "@std/path";
+import {
+  readStatus,
+  type StatusDocument,
+} from "../../src/cli/status_document.ts";
 import { MAIN, type Place } from "./command_line.ts";
 
 /** The program with the scripted Harness. */
@@ -134,5 +138,22 @@ class LineLog {
     return this.text.split("\n").slice(0, -1)
       .filter((line) => line.startsWith("{"))
       .map((line) => JSON.parse(line));
+  }
+}
+
+/** Resolves with the first written status that fits. */
+export async function statusWhere(
+  place: Place,
+  fits: (status: StatusDocument) => boolean,
+): Promise<StatusDocument> {
+  const directory = join(place.directory, "state");
+  using watcher = Deno.watchFs(directory);
+  const events = watcher[Symbol.asyncIterator]();
+  for (;;) {
+    const reading = await readStatus(directory);
+    if (reading.kind === "document" && fits(reading.document)) {
+      return reading.document;
+    }
+    await events.next();
   }
 }

@@ -9,11 +9,6 @@ import type { ObservedRun } from "../../src/loopback/observed_run.ts";
 import { processTable } from "../../src/harness/process_table.ts";
 import { systemClock } from "../../src/platform/clock.ts";
 import { systemIds } from "../../src/platform/ids.ts";
-import { join } from "@std/path";
-import {
-  readStatus,
-  type StatusDocument,
-} from "../../src/cli/status_document.ts";
 import { agentDaemon, makePlace, type Place } from "./command_line.ts";
 import {
   CONTRACT,
@@ -21,6 +16,7 @@ import {
   DEVICE,
   type RunningDaemon,
   startDaemon,
+  statusWhere,
   TOKEN,
 } from "./running_daemon.ts";
 
@@ -81,23 +77,6 @@ async function descendantsOf(root: number): Promise<number[]> {
 async function livingOf(pids: readonly number[]): Promise<number[]> {
   const entries = await processTable(Deno.build.os).list();
   return pids.filter((pid) => entries.some((entry) => entry.pid === pid));
-}
-
-/** Resolves with the first written status that fits. */
-async function statusWhere(
-  place: Place,
-  fits: (status: StatusDocument) => boolean,
-): Promise<StatusDocument> {
-  const directory = join(place.directory, "state");
-  using watcher = Deno.watchFs(directory);
-  const events = watcher[Symbol.asyncIterator]();
-  for (;;) {
-    const reading = await readStatus(directory);
-    if (reading.kind === "document" && fits(reading.document)) {
-      return reading.document;
-    }
-    await events.next();
-  }
 }
 
 /** Starts a Turn that holds, and waits for its first output. */
