@@ -7,6 +7,11 @@ export const MAIN = fromFileUrl(new URL("../../main.ts", import.meta.url));
 /** The longest run of a command that ends by itself, in milliseconds. */
 const LONGEST_RUN = 60_000;
 
+/** How Deno runs the program from a checkout whose dependencies are installed. */
+export const RUN: readonly string[] = [
+  ...["run", "-A", "--quiet", "--no-check", "--node-modules-dir=manual"],
+];
+
 /** What a finished run left. */
 export interface Finished {
   readonly code: number;
@@ -71,7 +76,7 @@ export function spawnAgentDaemon(
   options: RunOptions,
 ): Deno.ChildProcess {
   return new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--quiet", "--no-check", MAIN, ...words],
+    args: [...RUN, MAIN, ...words],
     clearEnv: true,
     env: { ...options.environment },
     stdin: options.stdin === undefined ? "null" : "piped",

@@ -4,7 +4,7 @@ import {
   readStatus,
   type StatusDocument,
 } from "../../src/cli/status_document.ts";
-import { MAIN, type Place } from "./command_line.ts";
+import { MAIN, type Place, RUN } from "./command_line.ts";
 
 /** The program with the scripted Harness. */
 export const CONTRACT = fromFileUrl(
@@ -66,7 +66,7 @@ export function startDaemon(
   entry: string = MAIN,
 ): RunningDaemon {
   const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--quiet", "--no-check", entry, ...words],
+    args: [...RUN, entry, ...words],
     clearEnv: true,
     env: place.environment,
     stdin: "null",
