@@ -122,7 +122,11 @@ export class JsonLineReader implements LineReader {
   #noiseBytes = 0;
   #skippedLines = 0;
 
-  /** `maximumLineBytes` bounds a line, and a message joined from several. */
+  /**
+   * `maximumLineBytes` bounds a line, and a message joined from several. A whole line is parsed at
+   * once, and nothing else happens meanwhile: about 0.1 s for 24 MB of a history, up to 0.7 s for
+   * 32 MiB of nothing but the smallest objects.
+   */
   constructor(maximumLineBytes: number) {
     this.#maximumLineBytes = maximumLineBytes;
     this.#open = new OpenLine(maximumLineBytes);
