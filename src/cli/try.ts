@@ -5,7 +5,6 @@
 import { join } from "@std/path";
 import type { HarnessAdapter } from "../harness/contract.ts";
 import { sessionConfiguration } from "../loopback/admission_rules.ts";
-import type { TraceLine } from "../loopback/frame_trace.ts";
 import type { ObservedRun } from "../loopback/observed_run.ts";
 import type { Preparation } from "../loopback/preparation.ts";
 import type { RunEvent } from "../loopback/run_events.ts";
@@ -14,6 +13,7 @@ import { openLog } from "../platform/log_sinks.ts";
 import { createRedactor, escapeControls } from "../platform/redaction.ts";
 import { PROGRAM } from "./build.ts";
 import type { Invocation } from "./command.ts";
+import { demoProgram } from "./demo_program.ts";
 import { DemoProvider } from "./demo_provider.ts";
 import { EXIT_CODES } from "./exit_codes.ts";
 import { ADAPTERS } from "./harnesses.ts";
@@ -28,7 +28,11 @@ import type { Outside } from "./outside.ts";
 import { resolveSettings, type Settings } from "./settings.ts";
 import { listenForStops } from "./stop_signals.ts";
 import { WorkspaceRound } from "./try_workspace.ts";
-import { describeOutcome, describeRefusal } from "./turn_report.ts";
+import {
+  describeOutcome,
+  describeRefusal,
+  describeTraceLine,
+} from "./turn_report.ts";
 import { checkWorkspace } from "./workspace_choice.ts";
 
 /** What `try` was asked for. */
@@ -165,11 +169,16 @@ async function open(
       stateDirectory: folder,
       ...(options.workspace ? { bound: options.workspace } : {}),
       ...(options.trace
-        ? { trace: (line: TraceLine) => outside.stderr.write(traced(line)) }
+        ? { trace: (line) => outside.stderr.write(describeTraceLine(line)) }
         : {}),
     });
   } catch (error) {
     if (!(error instanceof HarnessUnavailable)) throw error;
+    if (options.demo && options.program === undefined) {
+      const { adapter, stateDirectory } = options;
+      const program = await demoProgram(adapter.kind, stateDirectory, outside);
+      return await open(folder, { ...options, program }, outside);
+    }
     throw new Mistake({
       place: options.adapter.kind,
       rule: error.message,
@@ -289,11 +298,4 @@ function note(event: RunEvent): string | undefined {
     default:
       return undefined;
   }
-}
-
-function traced(line: TraceLine): string {
-  const arrow = { to_runtime: "→", from_runtime: "←", core: "·" };
-  const id = line.id ? ` ${line.id}` : "";
-  const detail = line.detail ? ` ${line.detail}` : "";
-  return `${arrow[line.direction]} ${line.type}${id}${detail}\n`;
 }

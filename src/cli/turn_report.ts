@@ -2,6 +2,7 @@
  * Owns the sentences about what came of a Turn. It keeps three things apart: what the engine did,
  * what Core could not see, and what never started.
  */
+import type { TraceLine } from "../loopback/frame_trace.ts";
 import type { RunOutcome, StartOutcome } from "../loopback/observed_run.ts";
 import type { PreparationOutcome } from "../loopback/preparation.ts";
 import type { Usage } from "../protocol/run_output.ts";
@@ -53,4 +54,12 @@ function tokens(usage: Usage | undefined): string {
   return measured
     ? ` (${measured.input_tokens} tokens in, ${measured.output_tokens} out)`
     : "";
+}
+
+/** One line for one frame: direction, type, id and what it came to. */
+export function describeTraceLine(line: TraceLine): string {
+  const arrow = { to_runtime: "→", from_runtime: "←", core: "·" };
+  const id = line.id ? ` ${line.id}` : "";
+  const detail = line.detail ? ` ${line.detail}` : "";
+  return `${arrow[line.direction]} ${line.type}${id}${detail}\n`;
 }
