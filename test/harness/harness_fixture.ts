@@ -24,6 +24,22 @@ export const QUICK_GRACE: CloseGrace = {
   afterKill: 3_000,
 };
 
+/**
+ * The same for a process that ends by itself at `ending`: it may take as long for that as a loaded
+ * machine makes it.
+ */
+export function graceFor(ending: "SIGTERM" | "SIGKILL" | null): CloseGrace {
+  const patience = 30_000;
+  switch (ending) {
+    case null:
+      return { ...QUICK_GRACE, afterEndOfInput: patience };
+    case "SIGTERM":
+      return { ...QUICK_GRACE, afterTerminate: patience };
+    case "SIGKILL":
+      return { ...QUICK_GRACE, afterKill: patience };
+  }
+}
+
 /** A signal that never aborts. */
 export function never(): AbortSignal {
   return new AbortController().signal;
@@ -61,12 +77,13 @@ export interface HarnessFixture {
 export async function withHarness(
   body: (fixture: HarnessFixture) => Promise<void>,
   changes: Partial<DiscoveryContext> = {},
+  closeGrace: CloseGrace = QUICK_GRACE,
 ): Promise<void> {
   const stateDirectory = await Deno.makeTempDir();
   const children: Child[] = [];
   const log = new RecordingLog();
   const harness = await scriptedHarness({
-    closeGrace: QUICK_GRACE,
+    closeGrace,
     onChild: (child) => children.push(child),
   }).discover({
     environment: Deno.env.toObject(),

@@ -12,7 +12,13 @@ import {
 import type { FunctionResult } from "../../src/protocol/functions.ts";
 import { RecordingSink } from "../support/recording_sink.ts";
 import { VirtualClock } from "../support/virtual_clock.ts";
-import { lives, never, withHarness, words } from "./harness_fixture.ts";
+import {
+  graceFor,
+  lives,
+  never,
+  withHarness,
+  words,
+} from "./harness_fixture.ts";
 
 const WEATHER = {
   functionTools: [{
@@ -234,11 +240,15 @@ for (
   ] as const
 ) {
   Deno.test(`A process in mode ${mode} is ended by ${signal ?? "the end of its input"}`, () =>
-    withHarness(async ({ prepare, children }) => {
-      const executor = await prepare([mode]);
-      await executor.close(never());
-      assertEquals(await children[0]?.exited, { code, signal });
-    }));
+    withHarness(
+      async ({ prepare, children }) => {
+        const executor = await prepare([mode]);
+        await executor.close(never());
+        assertEquals(await children[0]?.exited, { code, signal });
+      },
+      {},
+      graceFor(signal),
+    ));
 }
 
 for (const detached of ["", " detached"]) {

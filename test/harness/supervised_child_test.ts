@@ -24,7 +24,12 @@ import {
 import { systemClock } from "../../src/platform/clock.ts";
 import { RecordingLog } from "../support/recording_log.ts";
 import { settleEvents, VirtualClock } from "../support/virtual_clock.ts";
-import { lives, processesOf, QUICK_GRACE } from "./harness_fixture.ts";
+import {
+  graceFor,
+  lives,
+  processesOf,
+  QUICK_GRACE,
+} from "./harness_fixture.ts";
 
 function shell(
   script: string,
@@ -131,18 +136,26 @@ Deno.test("Lines go in and messages come out in order", () =>
   }));
 
 Deno.test("A program that ends at the end of its input is asked for nothing else", () =>
-  withChild(shell("cat >/dev/null; exit 7"), async (child) => {
-    await child.close();
-    assertEquals(await child.exited, { code: 7, signal: null });
-    assertEquals(await all(child), []);
-  }));
+  withChild(
+    shell("cat >/dev/null; exit 7", { closeGrace: graceFor(null) }),
+    async (child) => {
+      await child.close();
+      assertEquals(await child.exited, { code: 7, signal: null });
+      assertEquals(await all(child), []);
+    },
+  ));
 
 Deno.test("A program that only SIGTERM ends gets it after the grace of its input", () =>
-  withChild(shell("cat >/dev/null; exec sleep 1000"), async (child) => {
-    const time = await timed(child.close());
-    assertEquals(await child.exited, { code: null, signal: "SIGTERM" });
-    assertGreater(time, QUICK_GRACE.afterEndOfInput - 1);
-  }));
+  withChild(
+    shell("cat >/dev/null; exec sleep 1000", {
+      closeGrace: graceFor("SIGTERM"),
+    }),
+    async (child) => {
+      const time = await timed(child.close());
+      assertEquals(await child.exited, { code: null, signal: "SIGTERM" });
+      assertGreater(time, QUICK_GRACE.afterEndOfInput - 1);
+    },
+  ));
 
 Deno.test("A program deaf to SIGTERM is killed after both graces", () =>
   withChild(
@@ -172,6 +185,26 @@ Deno.test("A program that spins after the end of its input dies within the close
         QUICK_GRACE.afterEndOfInput + QUICK_GRACE.afterTerminate +
           QUICK_GRACE.afterKill,
       );
+    },
+  ));
+
+Deno.test("Everything that descends from a program that spins and is deaf is gone with it", () =>
+  withChild(
+    shell(
+      `trap '' TERM
+       setsid sh -c 'trap "" TERM; sleep 1000 & one=$!; setsid sleep 1000 &
+         echo "{\\"pids\\":[$$,$one,$!]}"; wait' &
+       sleep 1000 & echo '{"pids":['$!']}'; cat >/dev/null; while :; do :; done`,
+    ),
+    async (child) => {
+      const messages = iterate(child);
+      const pids = [await next(messages), await next(messages)].flatMap(
+        (message) => (message as { pids: number[] }).pids,
+      );
+      assertEquals(pids.length, 4);
+      for (const pid of pids) assert(await lives(pid));
+      await child.close();
+      for (const pid of pids) assert(!await lives(pid), String(pid));
     },
   ));
 
@@ -302,7 +335,7 @@ Deno.test("A reader that leaves does not block the program", () =>
 
 Deno.test("Output that nobody reads does not keep a program from ending", () =>
   withChild(
-    shell(`head -c 1048576 /dev/zero; exit 8`),
+    shell(`head -c 1048576 /dev/zero; exit 8`, { closeGrace: graceFor(null) }),
     async (child) => {
       await child.close();
       assertEquals((await child.exited).code, 8);
