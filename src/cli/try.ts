@@ -28,11 +28,7 @@ import type { Outside } from "./outside.ts";
 import { resolveSettings, type Settings } from "./settings.ts";
 import { listenForStops } from "./stop_signals.ts";
 import { WorkspaceRound } from "./try_workspace.ts";
-import {
-  describeOutcome,
-  describeRefusal,
-  describeTraceLine,
-} from "./turn_report.ts";
+import * as report from "./turn_report.ts";
 import { checkWorkspace } from "./workspace_choice.ts";
 
 /** What `try` was asked for. */
@@ -169,7 +165,9 @@ async function open(
       stateDirectory: folder,
       ...(options.workspace ? { bound: options.workspace } : {}),
       ...(options.trace
-        ? { trace: (line) => outside.stderr.write(describeTraceLine(line)) }
+        ? {
+          trace: (line) => outside.stderr.write(report.describeTraceLine(line)),
+        }
         : {}),
     });
   } catch (error) {
@@ -214,7 +212,7 @@ async function turn(
     const preparation = prepare(rig, options, outside, provider);
     const ready = await preparation.ready;
     if (ready.kind !== "ready") {
-      outside.stderr.write(`${PROGRAM}: ${describeRefusal(ready)}\n`);
+      outside.stderr.write(`${PROGRAM}: ${report.describeRefusal(ready)}\n`);
       return EXIT_CODES.negative.code;
     }
     if (stops.stop.aborted) return EXIT_CODES.negative.code;
@@ -232,7 +230,7 @@ async function turn(
     });
     await show(run, outside);
     const outcome = await run.outcome;
-    outside.stderr.write(`${PROGRAM}: ${describeOutcome(outcome)}\n`);
+    outside.stderr.write(`${PROGRAM}: ${report.describeOutcome(outcome)}\n`);
     const shown = work === undefined || await work.show();
     return outcome.kind === "completed" && shown
       ? EXIT_CODES.ok.code
