@@ -1,15 +1,13 @@
 /**
  * The operators' documentation tells the truth: the reference is made from the settings table, the
- * exit codes are those of the program, each `sh` block runs, each other command at least parses.
+ * exit codes are those of the program. Their commands are run by `test/docs_test.ts`.
  * `DOCS=write deno test -A test/cli/docs_test.ts` writes the generated part anew.
  */
-import { assert, assertEquals } from "@std/assert";
+import { assert } from "@std/assert";
 import { fromFileUrl, join } from "@std/path";
 import { EXIT_CODES } from "../../src/cli/exit_codes.ts";
-import { parseArguments } from "../../src/cli/parse.ts";
 import { parseConfig } from "../../src/cli/config_file.ts";
 import { settingEntries } from "../../src/cli/settings_table.ts";
-import { makePlace } from "./command_line.ts";
 
 const root = fromFileUrl(new URL("../..", import.meta.url));
 const pages = [
@@ -77,19 +75,6 @@ Deno.test("troubleshooting knows every exit code and its meaning", async () => {
   }
 });
 
-Deno.test("every command that the pages show parses", async () => {
-  for (const page of [...pages, "README.md"]) {
-    const text = await read(page);
-    const shown = [...blocks(text, "text"), ...blocks(text, "sh")];
-    for (const line of shown.join("\n").split("\n")) {
-      if (!line.startsWith("agent-daemon ")) continue;
-      const words = line.replace(/ [>|].*$/, "").split(" ").slice(1);
-      const parsed = parseArguments(words.filter((word) => word !== ""));
-      assert(parsed.kind !== "help", line);
-    }
-  }
-});
-
 Deno.test("every link between the pages leads somewhere", async () => {
   for (const page of [...pages, "SECURITY.md"]) {
     const text = await read(page);
@@ -102,42 +87,4 @@ Deno.test("every link between the pages leads somewhere", async () => {
       await Deno.stat(join(root, file));
     }
   }
-});
-
-Deno.test({
-  name: "every sh block of the operators' pages runs as pasted",
-  ignore: Deno.build.os === "windows",
-  async fn() {
-    await using place = await makePlace();
-    const home = place.environment.HOME ?? "";
-    const bin = join(home, ".local/bin");
-    const work = join(place.directory, "work");
-    await Deno.mkdir(work);
-    const run = async (script: string, workingDirectory: string) => {
-      const { code, stderr } = await new Deno.Command("sh", {
-        args: ["-c", script],
-        cwd: workingDirectory,
-        clearEnv: true,
-        env: {
-          ...place.environment,
-          PATH: `${bin}:${place.environment.PATH}`,
-        },
-      }).output();
-      return { code, stderr: new TextDecoder().decode(stderr) };
-    };
-    const failures: string[] = [];
-    for (const page of pages) {
-      for (const block of blocks(await read(page), "sh")) {
-        const checkout = block.includes("install.sh");
-        for (const line of block.trim().split("\n")) {
-          const { code, stderr } = await run(line, checkout ? root : work);
-          // 2 is an answer: a machine without a daemon or a Harness.
-          if (code !== 0 && code !== 2) {
-            failures.push(`${page}: ${line}: ${code} ${stderr}`);
-          }
-        }
-      }
-    }
-    assertEquals(failures, []);
-  },
 });
