@@ -211,7 +211,8 @@ Deno.test("what is missing or exchanged fails the preparation", async (t) => {
     ["a sealed selection that is gone", async (installation) => {
       await prepare(installation);
       Deno.removeSync(installation.path("capabilities", "installed.json"));
-      return await prepare(installation);
+      await assertRejects(() => prepare(installation));
+      return await prepare(installation); // the first attempt made no new one
     }],
     ["variables that are gone after the seal", async (installation) => {
       await prepare(installation);
@@ -387,6 +388,11 @@ Deno.test("the launcher finds a server in its sealed package and nowhere else", 
       ["../outside", "tool"],
     ] as const
   ) await assertRejects(() => find(packageRoot, name), InvalidPackage);
+  const { success } = await new Deno.Command("cp", {
+    args: ["-a", directory, join(capabilityRoot, "plugins", "1")],
+  }).output();
+  assert(success);
+  await assertRejects(() => find("plugins/1", "tool"), InvalidPackage);
   Deno.chmodSync(join(directory, ".mcp.json"), 0o600);
   await assertRejects(() => find("plugins/0", "tool"), InvalidPackage);
 });
