@@ -206,10 +206,7 @@ export class CodexExecutor implements Executor {
   /** Whether a native Turn id is the current one. A retired one is late; an unknown one is a fault. */
   #belongs(turnId: string): boolean {
     const turn = this.#current?.turn;
-    if (this.#retiredTurns.has(turnId)) {
-      // Between the terminal and the settlement the Turn still takes its own late receipts.
-      return turn?.nativeId === turnId && !turn.over;
-    }
+    if (this.#retiredTurns.has(turnId)) return false;
     if (turn && !turn.over) {
       if (turn.nativeId === undefined) turn.bind(turnId);
       if (turn.nativeId === turnId) return true;

@@ -86,7 +86,8 @@ export class CodexRig implements AsyncDisposable {
   static async start(options: RigOptions = {}): Promise<CodexRig> {
     const { codex } = await ensureNativePrograms();
     await Deno.mkdir(scratch, { recursive: true });
-    const root = await Deno.makeTempDir({ dir: scratch });
+    // Resolved: a checkout may lie behind a link, and processes are found by these paths.
+    const root = await Deno.realPath(await Deno.makeTempDir({ dir: scratch }));
     const stateDirectory = options.stateDirectory ?? join(root, "state");
     const workspace = join(root, "workspace");
     await Deno.mkdir(stateDirectory, { recursive: true, mode: 0o700 });

@@ -105,3 +105,35 @@ Deno.test(
     await executor.close(never);
   }),
 );
+
+Deno.test(
+  "an item that ends after its Turn was told is not told again",
+  withFake(async (fake, directory) => {
+    fake.on("thread/backgroundTerminals/list", () => "silence");
+    const executor = await fake.prepare(directory);
+    const { turn, sink } = await start(executor);
+    const item = { type: "commandExecution", id: "c", command: "sleep" };
+    fake.say("turn/started", ended("turn-1", "inProgress"));
+    fake.say("item/started", { turnId: "turn-1", item });
+    await sink.next("tool_call");
+    const cancelled = turn.cancel(never);
+    await fake.line(({ method }) => method === "turn/interrupt");
+    fake.say("turn/completed", ended("turn-1", "interrupted"));
+    const list = await fake.line(({ method }) =>
+      method === "thread/backgroundTerminals/list"
+    );
+    fake.say("item/completed", {
+      turnId: "turn-1",
+      item: { ...item, status: "failed" },
+    });
+    await fake.dispatched();
+    fake.send({ id: list.id, result: { data: [] } });
+    await cancelled;
+    await turn.awaitSettlement(never);
+    assertEquals(
+      sink.all("tool_call").map(({ payload }) => payload.observation?.status),
+      ["in_progress", "incomplete"],
+    );
+    await executor.close(never);
+  }),
+);
