@@ -10,7 +10,7 @@ import {
 import type { SpawnChild } from "../../src/harness/child.ts";
 import { childEnvironment } from "../../src/harness/child_environment.ts";
 import { judgeVersion } from "../../src/harness/version.ts";
-import type { Clock } from "../../src/platform/clock.ts";
+import { type Clock, DeadlineExceeded } from "../../src/platform/clock.ts";
 import type { Ids } from "../../src/platform/ids.ts";
 import type { Log } from "../../src/platform/log.ts";
 import { AppServer } from "./app_server.ts";
@@ -185,9 +185,7 @@ async function abandon(
   { server, cleanUp }: Started,
   cause: unknown,
 ): Promise<PreparationFailed> {
-  const reason = cause instanceof Error && cause.message.startsWith("codex: ")
-    ? cause.message
-    : "codex: the native preparation failed";
+  const reason = preparationFailure(cause);
   const close = async () => {
     await server.close();
     await cleanUp();
@@ -206,6 +204,14 @@ async function abandon(
       close,
     });
   }
+}
+
+/** A sentence for the local log; texts of the engine stay out of it. */
+function preparationFailure(cause: unknown): string {
+  if (cause instanceof DeadlineExceeded) return `codex: ${cause.message}`;
+  return cause instanceof Error && cause.message.startsWith("codex: ")
+    ? cause.message
+    : "codex: the native preparation failed";
 }
 
 /** The environment of the process, which native tools inherit: nothing secret is in it. */

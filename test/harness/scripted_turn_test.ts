@@ -11,7 +11,7 @@ import {
 } from "../../src/harness/contract.ts";
 import type { FunctionResult } from "../../src/protocol/functions.ts";
 import { RecordingSink } from "../support/recording_sink.ts";
-import { VirtualClock } from "../support/virtual_clock.ts";
+import { settleEvents, VirtualClock } from "../support/virtual_clock.ts";
 import {
   graceFor,
   lives,
@@ -547,6 +547,29 @@ Deno.test("A failed preparation leaves nothing, or the Executor that must still 
     await assertRejects(() => retained.close(never()), Error);
     await retained.close(never());
   }));
+
+Deno.test("A program that waits for the end of its input gets no Turn: its preparation fails after 10 s", async () => {
+  const clock = new VirtualClock();
+  await withHarness(
+    async ({ prepare, children }) => {
+      let over = false;
+      const failure = assertRejects(() => prepare(["prepare_after_eof"]), Error)
+        .finally(() => over = true);
+      while (clock.pendingTimers === 0) await settleEvents();
+      await clock.advance(9_999);
+      assertEquals([over, clock.pendingTimers], [false, 1]);
+      while (!over) await clock.advance(1);
+      assertEquals(
+        String((await failure).cause),
+        "DeadlineExceeded: preparation did not finish within 10000 ms",
+      );
+      // Its input ended at the close; the answer that came then is nobody's.
+      assertEquals(await children[0]?.exited, { code: 0, signal: null });
+    },
+    { clock },
+    graceFor(null),
+  );
+});
 
 Deno.test("An owner that goes away ends a preparation in progress", () =>
   withHarness(async ({ harness, configuration, children }) => {

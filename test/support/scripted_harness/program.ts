@@ -120,7 +120,7 @@ async function hello(message: Message): Promise<void> {
     }\n`));
   }
   if (modes.has("prepare_exits")) Deno.exit(3);
-  if (modes.has("prepare_silent")) return;
+  if (modes.has("prepare_silent") || modes.has("prepare_after_eof")) return;
   const file = `${String(message.home)}/session`;
   const known = await Deno.readTextFile(file).catch(() => "");
   const resume = message.resume;
@@ -226,6 +226,7 @@ function begin(): void {
 
 begin();
 await readInput();
+if (modes.has("prepare_after_eof")) send({ type: "ready", session: "late" });
 if (modes.has("spin_after_eof")) { for (;;); }
 if (modes.has("ignore_eof") || modes.has("only_kill")) await never();
 Deno.exit(0);
