@@ -83,7 +83,8 @@ Deno.test("a command that a cancel leaves open is incomplete, and nothing of it 
   assertEquals(await turn.awaitSettlement(unbounded), { reusable: true });
   const after = sink.all("tool_call").at(-1)?.payload;
   assertEquals(after?.observation?.status, "incomplete");
-  assertEquals(await isAlive(Number(pid)), false);
+  // The engine's list is empty once it sent the signal; the kernel may be some milliseconds behind.
+  assert(await endsWithin(5, pid.trim()));
 });
 
 Deno.test("files of the workspace and of a former Turn do not configure the engine", async () => {
@@ -216,7 +217,10 @@ async function writtenFile(directory: string, name: string): Promise<string> {
   return text;
 }
 
-async function isAlive(pid: number): Promise<boolean> {
-  const status = await Deno.readTextFile(`/proc/${pid}/stat`).catch(() => "");
-  return status !== "" && !/\) Z /.test(status);
+/** Whether the process is gone within `seconds`. */
+async function endsWithin(seconds: number, pid: string): Promise<boolean> {
+  const { success } = await new Deno.Command("timeout", {
+    args: [String(seconds), "tail", `--pid=${pid}`, "-f", "/dev/null"],
+  }).output();
+  return success;
 }
