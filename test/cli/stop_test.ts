@@ -79,12 +79,13 @@ async function livingOf(pids: readonly number[]): Promise<number[]> {
   return pids.filter((pid) => entries.some((entry) => entry.pid === pid));
 }
 
-/** Starts a Turn that holds, and waits for its first output. */
+/** Starts a Turn that holds, and waits for its first output of that type. */
 async function holdTurn(
   session: DeviceSession,
   modes: readonly string[] = [],
   text = "hold",
   closeFailures = 0,
+  output = "delta",
 ): Promise<ObservedRun> {
   const preparation = prepare(session, modes, closeFailures);
   const ready = await preparation.ready;
@@ -92,7 +93,7 @@ async function holdTurn(
   const run = session.start(preparation, {
     input: [{ content: [{ type: "input_text", text }] }],
   });
-  for await (const event of run) if (event.type === "delta") break;
+  for await (const event of run) if (event.type === output) break;
   return run;
 }
 
@@ -113,6 +114,11 @@ function prepare(
         harness_config: { modes, close_failures: closeFailures },
       },
       disable_execution_environment: true,
+      function_tools: [{
+        name: "weather",
+        description: "",
+        parameters: { type: "object" },
+      }],
     },
   });
 }
@@ -139,6 +145,23 @@ Deno.test("SIGTERM with an idle Executor closes it and ends with 0", () =>
     assertEquals((await daemon.ended).code, 0, daemon.errorText());
     assertEquals(await livingOf(native), []);
   }));
+
+Deno.test("SIGTERM with a permission, a question and a function call open waits for none of them", () =>
+  withDaemon(async ({ daemon, session, descendants }) => {
+    for (
+      const [text, output] of [
+        ["permission", "permission_request"],
+        ["choose", "prompt_for_user_choice"],
+        ["call weather", "function_call"],
+      ] as const
+    ) await holdTurn(session, [], text, 0, output);
+    const native = await descendants();
+    assertEquals(native.length, 3);
+    daemon.signal("SIGTERM");
+    assertEquals((await daemon.ended).code, 0, daemon.errorText());
+    assertEquals(await livingOf(native), []);
+    assert(!daemon.errorText().includes("stop_overdue"));
+  }, ["--permissions", "ask", "--shutdown-timeout", "15s"]));
 
 Deno.test("a second signal kills what is left at once and ends with 128+n", () =>
   withDaemon(
