@@ -13,6 +13,17 @@ Deno.test("a cancel of a Run nobody knows is run_inactive, and silent without a 
     assertEquals(world.frames[0]?.payload.delivery_id, "d");
   }));
 
+Deno.test("a malformed cancel is not answered and cancels nothing", () =>
+  inWorld(async (world) => {
+    await world.running();
+    world.fresh();
+    for (const payload of [{ delivery_id: 7 }, [], "cancel", 1]) {
+      await world.send("prompt_cancel", "run", payload);
+    }
+    assertEquals(world.words(), []);
+    assertEquals(world.factory.executor.turn.cancels, 0);
+  }));
+
 Deno.test("two cancels share one native cancel and each delivery gets its receipt", () =>
   inWorld(async (world) => {
     await world.running();

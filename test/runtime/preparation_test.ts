@@ -420,6 +420,13 @@ Deno.test("a status that cannot be delivered gives the handle up", async () => {
         world.router.status().executors.map((executor) => executor.state),
         state === "preparing" ? [] : ["idle"],
       );
+      // Core can still learn what became of the handle: it repeats its request.
+      world.fresh();
+      await world.send("execution_prepare", "prepare", prepare());
+      const revision = state === "preparing" ? 2 : 3;
+      assertEquals(world.words(), [
+        `failed(${revision}) status_delivery_failed`,
+      ]);
     });
   }
 });

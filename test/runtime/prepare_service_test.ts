@@ -69,6 +69,7 @@ Deno.test("an initial file stands only after the commit, and takes the place of 
     Deno.writeTextFileSync(world.path("dir", "file"), "old");
     const id = transferId();
     await begun(world);
+    world.send(FRAME, transferId(), fileBegin(PATH, content)); // a repeat is not answered
     world.send(FRAME, id, fileBegin(PATH, content)); // a repeat is not answered
     await world.body(FRAME, id, content);
     assertEquals(Deno.readTextFileSync(world.path("dir", "file")), "old");

@@ -140,6 +140,29 @@ Deno.test("a shutdown frees every blocked send, native input and native submissi
     assertEquals(world.words(), []);
   }));
 
+Deno.test("an open question does not keep a lost connection's Run, and nobody answers it on the next", () =>
+  inWorld(async (world) => {
+    await world.running();
+    const { executor } = world.factory;
+    executor.turn.onCancel = "settle";
+    await executor.turn.emit({
+      type: "permission_request",
+      payload: { request_id: "perm_1", tool: "Bash", title: "Run" },
+    });
+    await world.advance(0);
+    world.fresh();
+    world.connection.end();
+    assertEquals(await settles(world.router.shutdown()), true);
+    assertEquals([executor.turn.cancels, executor.closes], [1, 1]);
+    const decision = { delivery_id: "d", approved: true };
+    await inWorld(async (next) => {
+      await next.send("permission_decision", "perm_1", decision);
+      assertEquals(next.words(), ["ack not_pending"]);
+    });
+    assertEquals(executor.turn.submits, []);
+    assertEquals(world.words(), []);
+  }));
+
 Deno.test("a blocked done does not keep a shutdown", () =>
   inWorld(async (world) => {
     await world.running();
