@@ -15,6 +15,7 @@ import {
 } from "./declaration.ts";
 import { locateClaude, probeClaude } from "./discovery.ts";
 import { checkClaudeInput } from "./input.ts";
+import { inspectClaude } from "./inspection.ts";
 import { CLAUDE_KIND } from "./kind.ts";
 import { prepareClaude, type Preparer } from "./preparation.ts";
 
@@ -57,6 +58,7 @@ async function discoverClaude(
           verdict === "tested" ? "tested" : "untested",
         ),
         factory: factory({ context, found: location }),
+        inspect: () => inspectClaude(context, version),
       };
     }
   }

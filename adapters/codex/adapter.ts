@@ -14,6 +14,7 @@ import {
 import { CODEX_VERSIONS, declareCodex } from "./declaration.ts";
 import { checkNativeInput } from "./input.ts";
 import { CODEX_LIMITS, type CodexLimits } from "./limits.ts";
+import { inspectCodex } from "./inspection.ts";
 import { nativeBinary } from "./native_binary.ts";
 import { checkConfiguration } from "./checks.ts";
 import { type PreparationContext, prepareExecutor } from "./prepare.ts";
@@ -91,6 +92,8 @@ async function discover(
       pathPrefix,
       limits,
     }),
+    inspect: () =>
+      inspectCodex(context, { program, leadingArguments, pathPrefix, version }),
   };
 }
 

@@ -2,18 +2,12 @@
 import { join } from "@std/path";
 import type { DiscoveredHarness } from "../harness/contract.ts";
 import { type Check, ok, skip, warn } from "./doctor_check.ts";
-import { lookForHarnesses } from "./harness_list.ts";
+import { lookForHarnesses, withHarnesses } from "./harness_list.ts";
 import type { Outside } from "./outside.ts";
 import type { Settings } from "./settings.ts";
 
 /** Programs that Harnesses and their tools commonly need. */
 const TOOLS = ["git", "bash", "node"] as const;
-
-/** Where each kind keeps its own login, below the home directory. Only existence is looked at. */
-const LOGINS: Readonly<Record<string, readonly string[]>> = {
-  codex: [".codex/auth.json"],
-  claude_sdk: [".claude/.credentials.json", ".claude.json"],
-};
 
 /** All checks. `serviceSearchPath` is the PATH of an installed service. */
 export async function harnessChecks(
@@ -21,12 +15,16 @@ export async function harnessChecks(
   outside: Outside,
   serviceSearchPath: string | undefined,
 ): Promise<Check[]> {
-  const found = await lookForHarnesses(settings, outside);
+  const { found, checks } = await withHarnesses(
+    settings,
+    outside,
+    async (found) => ({
+      found,
+      checks: (await Promise.all(found.map(checksOf))).flat(),
+    }),
+  );
   return [
-    ...found.flatMap((harness) => [
-      programCheck(harness),
-      ...(harness.available ? [loginCheck(harness, outside)] : []),
-    ]),
+    ...checks,
     ...(found.some((harness) => harness.available) ? [] : [warn(
       "harnesses",
       "none is available: the daemon would run, but serve no Turn",
@@ -34,6 +32,20 @@ export async function harnessChecks(
     )]),
     await servicePathCheck(settings, outside, found, serviceSearchPath),
     ...TOOLS.map((tool) => toolCheck(tool, outside)),
+  ];
+}
+
+/** The program, and what its adapter sees when it looks closer. */
+async function checksOf(harness: DiscoveredHarness): Promise<Check[]> {
+  const findings = await harness.inspect?.() ?? [];
+  return [
+    programCheck(harness),
+    ...findings.map(({ subject, result, found, remedy }): Check => ({
+      name: `${subject} of ${harness.kind}`,
+      result,
+      found,
+      ...(remedy === undefined ? {} : { remedy }),
+    })),
   ];
 }
 
@@ -52,18 +64,6 @@ function programCheck(harness: DiscoveredHarness): Check {
   return harness.reason === undefined
     ? ok(name, text)
     : warn(name, text, harness.reason);
-}
-
-function loginCheck(harness: DiscoveredHarness, outside: Outside): Check {
-  const name = `login of ${harness.kind}`;
-  const { home } = outside;
-  const places = LOGINS[harness.kind] ?? [];
-  const there = home !== undefined &&
-    places.some((place) => exists(join(home, place)));
-  // Core sends its own providers, so a missing login only matters to `try`.
-  return there
-    ? ok(name, "present on this account")
-    : skip(name, "none on this account; only `try` without --demo needs it");
 }
 
 function exists(path: string): boolean {

@@ -1,12 +1,13 @@
 /** The checks of `doctor` that stay on this machine: program, files, identity, workspace, daemon. */
 import { statfs } from "node:fs/promises";
-import { processTable } from "../harness/process_table.ts";
+import { type ProcessTable, processTable } from "../harness/process_table.ts";
 import { PROTOCOL_VERSION } from "../protocol/version.ts";
 import { type Binding, readBinding } from "./binding_file.ts";
 import { BUILD_VERSION } from "./build.ts";
 import { loadCredential, type LoadedCredential } from "./credential.ts";
 import { type Check, fail, ok, skip, warn } from "./doctor_check.ts";
 import { type DaemonIdentity, decideIdentity } from "./identity.ts";
+import { leftProcessesCheck } from "./doctor_processes.ts";
 import { isAlive } from "./live_process.ts";
 import { Mistake } from "./mistake.ts";
 import type { Outside } from "./outside.ts";
@@ -163,10 +164,25 @@ async function workspaceCheck(
     : ok(name, `${root}, ${gibibytes}`);
 }
 
-/** The daemon of this state directory: whether it runs and what it is stuck with. */
+/** The daemon of this state directory: whether it runs and what it or an earlier one left. */
 export async function daemonChecks(
   settings: Settings,
   outside: Outside,
+): Promise<{ readonly checks: Check[]; readonly running: boolean }> {
+  const processes = processTable(Deno.build.os);
+  const { checks, running } = await statusChecks(settings, outside, processes);
+  const left = await leftProcessesCheck(
+    settings.stateDirectory,
+    running,
+    processes,
+  );
+  return { checks: [...checks, left], running };
+}
+
+async function statusChecks(
+  settings: Settings,
+  outside: Outside,
+  processes: ProcessTable,
 ): Promise<{ readonly checks: Check[]; readonly running: boolean }> {
   const reading = await readStatus(settings.stateDirectory);
   if (reading.kind === "none") {
@@ -183,7 +199,7 @@ export async function daemonChecks(
     };
   }
   const { document } = reading;
-  const running = await isAlive(document, processTable(Deno.build.os));
+  const running = await isAlive(document, processes);
   const refusal = document.connection.last_refusal;
   const checks = [
     running

@@ -9,19 +9,30 @@ import type { Outside } from "./outside.ts";
 import { resolveSettings, type Settings } from "./settings.ts";
 
 /** Looks for every Harness in a directory of its own, so that no daemon is disturbed. */
-export async function lookForHarnesses(
+export function lookForHarnesses(
   settings: Settings,
   outside: Outside,
 ): Promise<DiscoveredHarness[]> {
+  return withHarnesses(settings, outside, (found) => Promise.resolve(found));
+}
+
+/** The same, with that directory there until `use` is done: a closer look needs it. */
+export async function withHarnesses<T>(
+  settings: Settings,
+  outside: Outside,
+  use: (found: DiscoveredHarness[]) => Promise<T>,
+): Promise<T> {
   const stateDirectory = await Deno.makeTempDir({ prefix: "agent-daemon-" });
   try {
-    return await discoverHarnesses({
-      settings: { ...settings, stateDirectory },
-      outside,
-      log: silentLog,
-      bound: settings.values.workspace !== undefined,
-      spawn: spawnChild,
-    });
+    return await use(
+      await discoverHarnesses({
+        settings: { ...settings, stateDirectory },
+        outside,
+        log: silentLog,
+        bound: settings.values.workspace !== undefined,
+        spawn: spawnChild,
+      }),
+    );
   } finally {
     await Deno.remove(stateDirectory, { recursive: true });
   }

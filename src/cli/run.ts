@@ -3,7 +3,6 @@
  * parts and runs the daemon. The only place that gives the daemon its real clock, ids, processes,
  * files and network.
  */
-import { join } from "@std/path";
 import type { HarnessAdapter } from "../harness/contract.ts";
 import {
   type ProcessIdentity,
@@ -32,7 +31,11 @@ import type { Outside } from "./outside.ts";
 import { type Preflight, preflight } from "./preflight.ts";
 import { notifySystemd } from "./service_notify.ts";
 import type { Settings } from "./settings.ts";
-import { prepareStateDirectory, takeInstance } from "./state_directory.ts";
+import {
+  prepareStateDirectory,
+  spawnRecordDirectory,
+  takeInstance,
+} from "./state_directory.ts";
 import { listenForStops } from "./stop_signals.ts";
 import { chooseTelemetry } from "./telemetry.ts";
 
@@ -76,7 +79,7 @@ async function operate(
   const log = openDaemonLog(settings, redactor, outside);
   const processes = processTable(Deno.build.os);
   const records = new SpawnRecordFiles(
-    join(settings.stateDirectory, "processes"),
+    spawnRecordDirectory(settings.stateDirectory),
   );
   const children = watchChildren(supervisedSpawn({ processes, records }));
   // From here on a stop is graceful: discovery already starts native processes.

@@ -1,4 +1,5 @@
 /** The state directory: private to this account, no link, held by one daemon at a time. */
+import { join } from "@std/path";
 import {
   type DeviceLock,
   type LockHolder,
@@ -46,6 +47,11 @@ export async function prepareStateDirectory(
       `run: chmod 700 '${path}'`,
     );
   }
+}
+
+/** Where a daemon with this state directory records its native processes. */
+export function spawnRecordDirectory(stateDirectory: string): string {
+  return join(stateDirectory, "processes");
 }
 
 /** What a daemon holds while it runs. */

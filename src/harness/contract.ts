@@ -22,6 +22,7 @@ import type { Clock } from "../platform/clock.ts";
 import type { Ids } from "../platform/ids.ts";
 import type { Log } from "../platform/log.ts";
 import type { SpawnChild } from "./child.ts";
+import type { Finding } from "./finding.ts";
 import type { PreparedConfiguration } from "./prepared_configuration.ts";
 
 export type {
@@ -75,6 +76,8 @@ export interface DiscoveredHarness {
   readonly declaration: CapabilityDeclaration;
   /** Absent when unavailable. */
   readonly factory?: ExecutorFactory;
+  /** Looks closer, for a person who asks. No model is asked; 15 s at most; never throws. */
+  inspect?(): Promise<readonly Finding[]>;
 }
 
 /** Why a configuration or an input is refused before any native effect. Echoes no value. */

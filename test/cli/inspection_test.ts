@@ -145,7 +145,7 @@ function statusOf(pid: number): unknown {
     work: {},
     waiting: null,
     unknown: [{ owner: "transfer 5", remedy: "look at the workspace" }],
-    orphans: [],
+    orphans: ["process 77"],
   };
 }
 
@@ -163,6 +163,10 @@ Deno.test("status and doctor name an unknown outcome and its remedy", async () =
   assertMatch(
     doctor.stdout,
     /\nfail {2}unknown outcome: transfer 5 → look at the workspace\n/,
+  );
+  assertMatch(
+    doctor.stdout,
+    /\nfail {2}orphan: process 77 of an earlier daemon lives → end it by hand\n/,
   );
 });
 

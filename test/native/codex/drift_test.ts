@@ -1,10 +1,15 @@
 /** What the adapter relies on, against the schema that the installed program generates. */
 import { assert, assertEquals } from "@std/assert";
 import { fromFileUrl, join } from "@std/path";
+import { codexAdapter } from "../../../adapters/codex/adapter.ts";
 import {
   compareNativeSchema,
   type GeneratedSchemas,
 } from "../../../adapters/codex/native_contract.ts";
+import { spawnChild } from "../../../src/harness/supervised_child.ts";
+import { systemClock } from "../../../src/platform/clock.ts";
+import { systemIds } from "../../../src/platform/ids.ts";
+import { silentLog } from "../../../src/platform/log.ts";
 import { ensureNativePrograms } from "../../support/native_programs.ts";
 
 async function generated(): Promise<GeneratedSchemas> {
@@ -71,4 +76,28 @@ Deno.test("each kind of drift is named, and additions are none", async () => {
     ),
     [],
   );
+});
+
+Deno.test("doctor's closer look finds no drift in the installed program", async () => {
+  const { codex } = await ensureNativePrograms();
+  const state = await Deno.makeTempDir();
+  try {
+    const found = await codexAdapter.discover({
+      program: codex,
+      environment: { PATH: "/usr/bin:/bin" },
+      stateDirectory: state,
+      bound: false,
+      permissions: "unattended",
+      operatingSystem: Deno.build.os === "darwin" ? "darwin" : "linux",
+      clock: systemClock,
+      ids: systemIds,
+      log: silentLog,
+      spawn: spawnChild,
+    });
+    assert(found?.inspect);
+    const [schema] = await found.inspect();
+    assertEquals([schema?.subject, schema?.result], ["schema", "ok"]);
+  } finally {
+    await Deno.remove(state, { recursive: true });
+  }
 });
