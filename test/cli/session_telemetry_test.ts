@@ -21,8 +21,8 @@ function connect() {
 
 Deno.test("the gauges read the newest connection and router, at the moment they are asked", async () => {
   const telemetry = new RecordingTelemetry();
-  let router: { readonly activeRuns: number } | undefined;
-  const opened = observeSessions(telemetry, () => router);
+  const routers: { readonly activeRuns: number }[] = [];
+  const opened = observeSessions(telemetry, () => routers[0]);
   const read = () => [...telemetry.gauges.values()].map((gauge) => gauge());
   assertEquals([...telemetry.gauges.keys()], [
     "runs_active",
@@ -31,7 +31,7 @@ Deno.test("the gauges read the newest connection and router, at the moment they 
   assertEquals(read(), [0, 0]);
   const { connection } = connect();
   opened(connection);
-  router = { activeRuns: 3 };
+  routers.push({ activeRuns: 3 });
   const sent = [1, 2].map((n) => connection.send({ type: `n${n}` }));
   assertEquals(read(), [3, 2]);
   await connection.close();

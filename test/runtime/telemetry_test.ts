@@ -12,7 +12,7 @@ import {
   writeBegin,
 } from "./bound_world.ts";
 import { frameOf } from "./fake_connection.ts";
-import { input, inWorld, prepare, World } from "./world.ts";
+import { input, inWorld, prepare, type World } from "./world.ts";
 
 const TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 const PROMPT = "canary-prompt-4711";
