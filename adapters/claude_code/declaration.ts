@@ -3,10 +3,11 @@
  * native test that fails when it is a lie. The capability documentation is generated from it.
  */
 import {
-  CAPABILITY_NAMES,
-  type CapabilityDeclaration,
-  type CapabilityName,
-} from "../../src/protocol/capabilities.ts";
+  type DeclarationSituation,
+  declare,
+  type DeclaredFields,
+} from "../../src/harness/declared_fields.ts";
+import type { CapabilityDeclaration } from "../../src/protocol/capabilities.ts";
 import type { VersionRange } from "../../src/harness/version.ts";
 
 /** The versions this adapter was measured against. */
@@ -15,31 +16,8 @@ export const CLAUDE_VERSIONS: VersionRange = {
   newestTested: "2.1.332",
 };
 
-/** One field of the declaration. */
-export interface DeclaredField {
-  /** Conditions that must all hold; an empty list is an unconditional yes, `never` a no. */
-  readonly supported: "never" | readonly Condition[];
-  /** The exact name of the test in `test/native/claude_code` that proves a yes. */
-  readonly provenBy?: string;
-  /** Why a `never` is one, or what else a yes rests on. */
-  readonly reason?: string;
-}
-
-/** What a yes may depend on. */
-export type Condition = "bound" | "unbound" | "ask" | "tested_version";
-
-/** The situation a declaration is made for. */
-export interface DeclarationSituation {
-  readonly bound: boolean;
-  readonly permissions: "unattended" | "ask";
-  readonly operatingSystem: "linux" | "darwin" | "windows";
-  readonly version: "tested" | "untested";
-}
-
 /** The table. A test compares the names of tests with the suite. */
-export const CLAUDE_DECLARATION: Readonly<
-  Record<CapabilityName, DeclaredField>
-> = {
+export const CLAUDE_DECLARATION: DeclaredFields = {
   subagent_observations: {
     supported: "never",
     reason:
@@ -187,19 +165,5 @@ export const CLAUDE_DECLARATION: Readonly<
 export function declareClaude(
   situation: DeclarationSituation,
 ): CapabilityDeclaration {
-  const holds: Readonly<Record<Condition, boolean>> = {
-    bound: situation.bound,
-    unbound: !situation.bound,
-    ask: situation.permissions === "ask",
-    tested_version: situation.version === "tested",
-  };
-  const decide = (name: CapabilityName) => {
-    const { supported } = CLAUDE_DECLARATION[name];
-    return supported !== "never" && supported.every((each) => holds[each])
-      ? "supported"
-      : "unsupported";
-  };
-  return Object.fromEntries(
-    CAPABILITY_NAMES.map((name) => [name, decide(name)]),
-  ) as CapabilityDeclaration;
+  return declare(CLAUDE_DECLARATION, situation);
 }

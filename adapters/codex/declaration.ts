@@ -3,10 +3,13 @@
  * test that fails when it is a lie. The capability documentation is generated from this table.
  */
 import {
-  CAPABILITY_NAMES,
-  type CapabilityDeclaration,
-  type CapabilityName,
-} from "../../src/protocol/capabilities.ts";
+  type Condition,
+  type DeclarationSituation,
+  declare,
+  type DeclaredField,
+  type DeclaredFields,
+} from "../../src/harness/declared_fields.ts";
+import type { CapabilityDeclaration } from "../../src/protocol/capabilities.ts";
 import type { VersionRange } from "../../src/harness/version.ts";
 
 /** The versions this adapter was measured against. */
@@ -15,41 +18,13 @@ export const CODEX_VERSIONS: VersionRange = {
   newestTested: "0.171.0",
 };
 
-/** One field of the declaration. */
-export interface DeclaredField {
-  /** Conditions that must all hold; an empty list is an unconditional yes, `never` a no. */
-  readonly supported: "never" | readonly Condition[];
-  /** The name of the test in `test/native/codex` that proves a yes. */
-  readonly provenBy?: string;
-  /** Why a `never` is one, or what a condition rests on. */
-  readonly reason?: string;
-}
-
-/** What a yes may depend on. */
-export type Condition =
-  | "bound"
-  | "unbound"
-  | "ask"
-  | "not_windows"
-  | "tested_version";
-
-/** The situation a declaration is made for. */
-export interface DeclarationSituation {
-  readonly bound: boolean;
-  readonly permissions: "unattended" | "ask";
-  readonly operatingSystem: "linux" | "darwin" | "windows";
-  readonly version: "tested" | "untested";
-}
-
 const proved = (
   provenBy: string,
   supported: readonly Condition[] = [],
 ): DeclaredField => ({ supported, provenBy });
 
 /** The table. Names of tests are exact: a test compares them with the suite. */
-export const CODEX_DECLARATION: Readonly<
-  Record<CapabilityName, DeclaredField>
-> = {
+export const CODEX_DECLARATION: DeclaredFields = {
   streaming: proved("deltas arrive before the message is whole, in order"),
   steering: proved("active input reaches a request of the same Turn"),
   durable_turns: proved("two Turns share one process and one history"),
@@ -122,20 +97,5 @@ export const CODEX_DECLARATION: Readonly<
 export function declareCodex(
   situation: DeclarationSituation,
 ): CapabilityDeclaration {
-  const holds: Readonly<Record<Condition, boolean>> = {
-    bound: situation.bound,
-    unbound: !situation.bound,
-    ask: situation.permissions === "ask",
-    not_windows: situation.operatingSystem !== "windows",
-    tested_version: situation.version === "tested",
-  };
-  const decide = (name: CapabilityName) => {
-    const { supported } = CODEX_DECLARATION[name];
-    return supported !== "never" && supported.every((each) => holds[each])
-      ? "supported"
-      : "unsupported";
-  };
-  return Object.fromEntries(
-    CAPABILITY_NAMES.map((name) => [name, decide(name)]),
-  ) as CapabilityDeclaration;
+  return declare(CODEX_DECLARATION, situation);
 }

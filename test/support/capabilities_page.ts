@@ -11,16 +11,14 @@ import {
   CLAUDE_DECLARATION,
   CLAUDE_VERSIONS,
 } from "../../adapters/claude_code/declaration.ts";
+import type {
+  Condition,
+  DeclaredField,
+  DeclaredFields,
+} from "../../src/harness/declared_fields.ts";
 import { CAPABILITY_NAMES } from "../../src/protocol/capabilities.ts";
 
-/** One row as both adapters keep it. */
-interface Row {
-  readonly supported: "never" | readonly string[];
-  readonly provenBy?: string;
-  readonly reason?: string;
-}
-
-const CONDITIONS: Readonly<Record<string, string>> = {
+const CONDITIONS: Readonly<Record<Condition, string>> = {
   bound: "bound to a workspace",
   unbound: "not bound to a workspace",
   ask: "`permissions: ask`",
@@ -36,7 +34,7 @@ export const DECLARATIONS: readonly {
     readonly minimum: string;
     readonly newestTested: string;
   };
-  readonly rows: Readonly<Record<string, Row>>;
+  readonly rows: DeclaredFields;
 }[] = [
   {
     kind: "codex",
@@ -75,22 +73,22 @@ export function capabilitiesPage(): string {
     );
     for (const name of CAPABILITY_NAMES) {
       const row = rows[name];
-      if (row) lines.push(`| \`${name}\` | ${value(row)} | ${proof(row)} |`);
+      lines.push(`| \`${name}\` | ${value(row)} | ${proof(row)} |`);
     }
     lines.push("");
   }
   return lines.join("\n");
 }
 
-function value({ supported }: Row): string {
+function value({ supported }: DeclaredField): string {
   if (supported === "never") return "false";
-  const conditions = supported.map((name) => CONDITIONS[name] ?? name);
+  const conditions = supported.map((name) => CONDITIONS[name]);
   return conditions.length === 0
     ? "true"
     : `true if ${conditions.join(" and ")}`;
 }
 
-function proof({ provenBy, reason }: Row): string {
+function proof({ provenBy, reason }: DeclaredField): string {
   const parts = [
     ...(provenBy === undefined ? [] : [`*${provenBy}*`]),
     ...(reason === undefined ? [] : [reason]),
