@@ -5,14 +5,11 @@ import type {
   ExecutorFactory,
   HarnessAdapter,
 } from "../../src/harness/contract.ts";
+import type { DeclarationSituation } from "../../src/harness/declared_fields.ts";
 import { judgeVersion } from "../../src/harness/version.ts";
 import type { CapabilityDeclaration } from "../../src/protocol/capabilities.ts";
 import { checkClaudeConfiguration } from "./configuration.ts";
-import {
-  CLAUDE_VERSIONS,
-  type DeclarationSituation,
-  declareClaude,
-} from "./declaration.ts";
+import { CLAUDE_VERSIONS, declareClaude } from "./declaration.ts";
 import { locateClaude, probeClaude } from "./discovery.ts";
 import { checkClaudeInput } from "./input.ts";
 import { inspectClaude } from "./inspection.ts";

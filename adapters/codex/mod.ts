@@ -1,8 +1,4 @@
 /** The Codex Harness, whole. */
 export { codexAdapter, createCodexAdapter } from "./adapter.ts";
-export {
-  CODEX_DECLARATION,
-  CODEX_VERSIONS,
-  type DeclaredField,
-} from "./declaration.ts";
+export { CODEX_DECLARATION, CODEX_VERSIONS } from "./declaration.ts";
 export { CODEX_LIMITS, type CodexLimits } from "./limits.ts";
