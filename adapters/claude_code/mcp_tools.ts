@@ -43,16 +43,23 @@ export function mcpDeclarations(
   );
 }
 
-/** The explicit Authorization header, even empty, keeps the program from its own OAuth attempts. */
+/**
+ * An explicit Authorization header, even empty, keeps the program from its own OAuth attempts. The
+ * server's own headers may hold one, but never beside a bearer.
+ */
 function declaration(binding: McpBinding): unknown {
   if (binding.transport === "http") {
-    const authorization = binding.bearerToken === undefined
-      ? ""
-      : `Bearer ${binding.bearerToken}`;
+    const { bearerToken, headers = {} } = binding;
+    const isAuthorized = Object.keys(headers).some((name) =>
+      name.toLowerCase() === "authorization"
+    );
+    const authorization = bearerToken === undefined
+      ? isAuthorized ? {} : { Authorization: "" }
+      : { Authorization: `Bearer ${bearerToken}` };
     return {
       type: "http",
       url: binding.url,
-      headers: { Authorization: authorization },
+      headers: { ...headers, ...authorization },
       alwaysLoad: true,
     };
   }

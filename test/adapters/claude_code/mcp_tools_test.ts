@@ -2,6 +2,7 @@ import { assertEquals, assertRejects } from "@std/assert";
 import type { McpBinding } from "../../../src/harness/contract.ts";
 import { ControlChannel } from "../../../adapters/claude_code/control_channel.ts";
 import {
+  mcpDeclarations,
   McpTools,
   McpUnavailable,
 } from "../../../adapters/claude_code/mcp_tools.ts";
@@ -134,4 +135,36 @@ Deno.test("two tools of one native name are never told apart by chance", async (
       McpUnavailable,
     );
   }
+});
+
+Deno.test("the headers of an installed server are sent, and an Authorization is always said", () => {
+  const http = (members: Partial<McpBinding>) =>
+    mcpDeclarations([{
+      label: "web",
+      origin: "environment",
+      transport: "http",
+      url: "https://mcp.example/",
+      allowedTools: null,
+      required: false,
+      ...members,
+    } as McpBinding])["web"];
+  const declared = (headers: Record<string, string>) => ({
+    type: "http",
+    url: "https://mcp.example/",
+    headers,
+    alwaysLoad: true,
+  });
+  assertEquals(http({}), declared({ Authorization: "" }));
+  assertEquals(
+    http({ headers: { "X-Kind": "k" } }),
+    declared({ "X-Kind": "k", Authorization: "" }),
+  );
+  assertEquals(
+    http({ headers: { authorization: "Basic eA==" } }),
+    declared({ authorization: "Basic eA==" }),
+  );
+  assertEquals(
+    http({ headers: { "X-Kind": "k" }, bearerToken: "t" }),
+    declared({ "X-Kind": "k", Authorization: "Bearer t" }),
+  );
 });
