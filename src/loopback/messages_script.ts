@@ -3,17 +3,10 @@
  * and short forms for common answers.
  */
 import type { ScriptedMessage } from "./messages_stream.ts";
+import type { RecordedRequest } from "./scripted_provider.ts";
 
 /** A request as it arrived. */
-export interface ProviderRequest {
-  readonly method: string;
-  readonly path: string;
-  readonly headers: Readonly<Record<string, string>>;
-  /** The JSON body; `undefined` when it is not JSON. */
-  readonly body: MessagesBody | undefined;
-  /** The received text, for secret and byte searches. */
-  readonly text: string;
-}
+export type ProviderRequest = RecordedRequest<MessagesBody>;
 
 /** The members of a Messages request that scripts and assertions read. */
 export interface MessagesBody {

@@ -1,9 +1,7 @@
 /**
- * A Responses model provider on 127.0.0.1 whose every answer is scripted. Owns its listener and the
- * answers in progress; records every request whole. It answers what the script says and nothing
- * else: a request that the script does not expect gets a server error and is kept for the assertion.
+ * A Responses model provider on 127.0.0.1 whose every answer is scripted. It answers what the script
+ * says and nothing else: a request that the script does not expect gets a server error.
  */
-import { type Deferred, deferred } from "../platform/deferred.ts";
 import {
   brokenEvents,
   encodeEvent,
@@ -14,6 +12,7 @@ import {
   type ScriptedItem,
   type ScriptedResponse,
 } from "./responses_stream.ts";
+import { type RecordedRequest, ScriptedProvider } from "./scripted_provider.ts";
 
 /** The members of a Responses request that scripts and assertions read. */
 export interface ResponsesBody {
@@ -24,17 +23,7 @@ export interface ResponsesBody {
 }
 
 /** A request as it arrived. */
-export interface ResponsesRequest {
-  readonly method: string;
-  readonly path: string;
-  readonly headers: Readonly<Record<string, string>>;
-  /** The JSON body; `undefined` when it is not JSON. */
-  readonly body: ResponsesBody | undefined;
-  /** The received text, for secret and byte searches. */
-  readonly text: string;
-  /** Resolves when the client has gone away before the answer ended. */
-  readonly aborted: Promise<void>;
-}
+export type ResponsesRequest = RecordedRequest<ResponsesBody>;
 
 /** What the provider does with one request. */
 export type ScriptedAnswer =
@@ -66,24 +55,13 @@ export type ResponsesScript = (
 ) => ScriptedAnswer;
 
 /** A running provider. Dispose it to stop listening and to end open answers. */
-export class ResponsesProvider implements AsyncDisposable {
-  /** Requests for model answers, in order of arrival. */
-  readonly requests: ResponsesRequest[] = [];
-  /** Everything else that was asked of this address; a quiet client leaves it empty. */
-  readonly strays: ResponsesRequest[] = [];
-  readonly #server: Deno.HttpServer<Deno.NetAddr>;
-  readonly #closing = deferred();
-  #waiters: { readonly index: number; readonly ready: Deferred<void> }[] = [];
+export class ResponsesProvider extends ScriptedProvider<ResponsesBody> {
+  protected override readonly route = "/v1/responses";
   #script: ResponsesScript;
 
   private constructor(script: ResponsesScript) {
+    super();
     this.#script = script;
-    this.#server = Deno.serve({
-      hostname: "127.0.0.1",
-      port: 0,
-      onListen: () => {},
-      onError: () => new Response(null, { status: 500 }),
-    }, (request) => this.#handle(request));
   }
 
   /** Listens on a free port of 127.0.0.1. */
@@ -93,7 +71,7 @@ export class ResponsesProvider implements AsyncDisposable {
 
   /** The base URL for a client; it appends `/responses`. */
   get baseUrl(): string {
-    return `http://127.0.0.1:${this.#server.addr.port}/v1`;
+    return `${this.origin}/v1`;
   }
 
   /** Replaces the script; the request count goes on. */
@@ -101,105 +79,28 @@ export class ResponsesProvider implements AsyncDisposable {
     this.#script = script;
   }
 
-  /** Resolves with the `index`-th request, counted from 0, when it has arrived. */
-  async request(index: number): Promise<ResponsesRequest> {
-    if (this.requests.length <= index) {
-      const ready = deferred();
-      this.#waiters.push({ index, ready });
-      await ready.promise;
-    }
-    const arrived = this.requests[index];
-    if (!arrived) throw new Error(`Request ${index} did not arrive`);
-    return arrived;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#closing.resolve();
-    for (const waiter of this.#waiters) {
-      waiter.ready.reject(new Error("The provider was stopped"));
-    }
-    await this.#server.shutdown();
-  }
-
-  async #handle(request: Request): Promise<Response> {
-    const text = await request.text();
-    const url = new URL(request.url);
-    const record: ResponsesRequest = {
-      method: request.method,
-      path: url.pathname + url.search,
-      headers: Object.fromEntries(request.headers),
-      body: parseBody(text),
-      text,
-      // Looked at only when asked: the server warns about every use of the signal.
-      get aborted() {
-        return abortOf(request);
-      },
-    };
-    if (request.method !== "POST" || url.pathname !== "/v1/responses") {
-      this.strays.push(record);
-      return new Response(null, { status: 404 });
-    }
-    const index = this.requests.push(record) - 1;
-    this.#announce();
-    return await this.#answer(
-      this.#script(record, index),
-      `resp_${index}`,
-      record,
-    );
-  }
-
-  async #answer(
-    answer: ScriptedAnswer,
-    id: string,
+  protected override async answer(
     request: ResponsesRequest,
+    index: number,
   ): Promise<Response> {
+    const answer = this.#script(request, index);
+    const id = `resp_${index}`;
     switch (answer.type) {
       case "error":
         return errorResponse(answer.status, answer.code, answer.body);
       case "hang":
-        await Promise.race([request.aborted, this.#closing.promise]);
+        await Promise.race([request.aborted, this.closing]);
         return new Response(null, { status: 503 });
       case "failed":
-        return this.#stream(once(failedEvent(answer.code, answer.code, id)));
+        return this.stream(once(failedEvent(answer.code, answer.code, id)));
       case "incomplete":
-        return this.#stream(incomplete(answer.items ?? [], answer.reason, id));
+        return this.stream(incomplete(answer.items ?? [], answer.reason, id));
       case "broken":
-        return this.#stream(broken(answer.items, id));
+        return this.stream(broken(answer.items, id));
       case "response":
-        return this.#stream(responseEvents(answer, id));
+        return this.stream(responseEvents(answer, id));
     }
   }
-
-  /** Streams events; an answer that its script would hold for ever ends with the provider. */
-  #stream(events: AsyncGenerator<string>): Response {
-    const stopped = this.#closing.promise.then(() => undefined);
-    const encoder = new TextEncoder();
-    const body = new ReadableStream<Uint8Array>({
-      async pull(controller) {
-        const next = await Promise.race([events.next(), stopped]);
-        if (!next || next.done) return controller.close();
-        controller.enqueue(encoder.encode(next.value));
-      },
-    });
-    return new Response(body, {
-      headers: { "content-type": "text/event-stream" },
-    });
-  }
-
-  #announce(): void {
-    this.#waiters = this.#waiters.filter((waiter) => {
-      if (this.requests.length <= waiter.index) return true;
-      waiter.ready.resolve();
-      return false;
-    });
-  }
-}
-
-function abortOf({ signal }: Request): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  const aborted = deferred();
-  signal.addEventListener("abort", () => aborted.resolve(), { once: true });
-  return aborted.promise;
 }
 
 /** Answers every request with a server error: a test that scripts nothing expects no request. */
@@ -259,15 +160,6 @@ async function* broken(
   yield* brokenEvents(items, id);
   yield encodeEvent("response.in_progress", { response: { id } });
   throw new Error("The script breaks the connection here");
-}
-
-function parseBody(text: string): ResponsesBody | undefined {
-  try {
-    return JSON.parse(text) as ResponsesBody;
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
 }
 
 function errorResponse(
