@@ -26,7 +26,10 @@ const {
 /** Opens the directory at an absolute path; its last component may be a link of the operator's. */
 export function openDescriptorDirectory(path: string): Directory {
   try {
-    return new DescriptorDirectory(fs.openSync(path, O_RDONLY | O_DIRECTORY));
+    return new DescriptorDirectory(
+      fs.openSync(path, O_RDONLY | O_DIRECTORY),
+      false,
+    );
   } catch (error) {
     throw descentError(error);
   }
@@ -34,19 +37,26 @@ export function openDescriptorDirectory(path: string): Directory {
 
 class DescriptorDirectory implements Directory {
   readonly identity: Identity;
+  readonly isNew: boolean;
   readonly #descriptor: number;
 
-  constructor(descriptor: number) {
+  constructor(descriptor: number, isNew: boolean) {
     this.#descriptor = descriptor;
+    this.isNew = isNew;
     const stat = fs.fstatSync(descriptor, { bigint: true });
     this.identity = { device: stat.dev, inode: stat.ino };
   }
 
   child(name: string): Directory {
+    return this.#child(name, false);
+  }
+
+  #child(name: string, isNew: boolean): Directory {
     const path = this.#path(name);
     try {
       return new DescriptorDirectory(
         fs.openSync(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK),
+        isNew,
       );
     } catch (error) {
       // A link also answers ENOTDIR here; which of the two it was only chooses the refusal's code.
@@ -63,8 +73,9 @@ class DescriptorDirectory implements Directory {
     } catch (error) {
       const refused = descentError(error);
       if (refused.problem !== "exists") throw refused;
+      return this.#child(name, false);
     }
-    return this.child(name);
+    return this.#child(name, true);
   }
 
   openRegular(name: string): number {
@@ -121,6 +132,14 @@ class DescriptorDirectory implements Directory {
   remove(name: string): void {
     try {
       fs.unlinkSync(this.#path(name));
+    } catch (error) {
+      throw descentError(error);
+    }
+  }
+
+  removeEmpty(name: string): void {
+    try {
+      fs.rmdirSync(this.#path(name));
     } catch (error) {
       throw descentError(error);
     }

@@ -49,6 +49,8 @@ export interface FileFacts extends Identity {
 /** One open directory. Names are validated components, see `path.ts`. */
 export interface Directory {
   readonly identity: Identity;
+  /** Whether {@linkcode makeChild} made it when it was opened. */
+  readonly isNew: boolean;
   /** Opens a child directory. Throws {@linkcode DescentError}. */
   child(name: string): Directory;
   /** Makes a child directory (0700) when it is missing, then opens it. */
@@ -65,6 +67,8 @@ export interface Directory {
   rename(from: string, to: string): void;
   /** Removes a file's name. */
   remove(name: string): void;
+  /** Removes an empty directory; anything else throws {@linkcode DescentError}. */
+  removeEmpty(name: string): void;
   /** Names in the order of the system, as far as the caller reads them. */
   names(): AsyncIterable<string>;
   /** Makes entries durable where the system can. */

@@ -1,6 +1,7 @@
 /**
  * Puts one complete file into the workspace: a temporary sibling, made exclusively, written and
- * synced, then given its final name in one step. Until that step nothing of the target changed.
+ * synced, then given its final name in one step. Until that step nothing of the target changed, and
+ * a refusal leaves nothing behind, directories included.
  */
 import {
   DescentError,
@@ -43,9 +44,26 @@ export async function publishFile(
 ): Promise<PublishOutcome> {
   const name = publication.components.at(-1);
   if (name === undefined) return rejected("rejected");
+  const parents = publication.components.slice(0, -1);
+  const made: number[] = [];
+  const outcome = await publishBelow(root, parents, made, publication, name);
+  if (outcome.outcome !== "rejected") return outcome;
+  for (const depth of made.reverse()) {
+    if (!undone(root, parents.slice(0, depth))) break;
+  }
+  return outcome;
+}
+
+async function publishBelow(
+  root: PinnedRoot,
+  parents: readonly string[],
+  made: number[],
+  publication: Publication,
+  name: string,
+): Promise<PublishOutcome> {
   let directory: Directory;
   try {
-    directory = root.descend(publication.components.slice(0, -1), "make");
+    directory = root.descend(parents, "make", (depth) => made.push(depth));
   } catch (error) {
     return rejected(
       error instanceof RootUnavailable ? "resource_unavailable" : "rejected",
@@ -58,6 +76,21 @@ export async function publishFile(
     return { outcome: "unknown" };
   }
   return outcome;
+}
+
+/** Removes a directory that was made for a refused file. One that is in use meanwhile stays. */
+function undone(root: PinnedRoot, components: readonly string[]): boolean {
+  try {
+    const parent = root.descend(components.slice(0, -1));
+    try {
+      parent.removeEmpty(components.at(-1) ?? "");
+    } finally {
+      parent.close();
+    }
+    return true;
+  } catch (_inUse) {
+    return false;
+  }
 }
 
 async function publishIn(

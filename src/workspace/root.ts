@@ -83,7 +83,8 @@ export class PinnedRoot {
 
   /**
    * Opens the directory at `components` below the root, one component at a time. With
-   * `missing: "make"` absent ones are made. The caller closes the result.
+   * `missing: "make"` absent ones are made, and each is reported to `made` by its number of
+   * components. The caller closes the result.
    *
    * @throws {RootUnavailable} as {@linkcode open}.
    * @throws {DescentError} at the first component that is no real directory.
@@ -91,9 +92,10 @@ export class PinnedRoot {
   descend(
     components: readonly string[],
     missing: "refuse" | "make" = "refuse",
+    made: (depth: number) => void = () => {},
   ): Directory {
     let directory = this.open();
-    for (const name of components) {
+    for (const [index, name] of components.entries()) {
       const parent = directory;
       try {
         directory = missing === "make"
@@ -102,6 +104,7 @@ export class PinnedRoot {
       } finally {
         parent.close();
       }
+      if (directory.isNew) made(index + 1);
     }
     return directory;
   }

@@ -23,22 +23,32 @@ const O_NONBLOCK = fs.constants.O_NONBLOCK ?? 0;
 
 /** Opens the directory at an absolute path that holds no link. */
 export function openVerifiedDirectory(path: string): Directory {
-  return new VerifiedDirectory(path, undefined);
+  return new VerifiedDirectory(path, undefined, false);
 }
 
 class VerifiedDirectory implements Directory {
   readonly identity: Identity;
+  readonly isNew: boolean;
   readonly #path: string;
   readonly #parent: VerifiedDirectory | undefined;
 
-  constructor(path: string, parent: VerifiedDirectory | undefined) {
+  constructor(
+    path: string,
+    parent: VerifiedDirectory | undefined,
+    isNew: boolean,
+  ) {
     this.#path = path;
+    this.isNew = isNew;
     this.#parent = parent;
     this.identity = directoryIdentity(path);
   }
 
   child(name: string): Directory {
-    const child = new VerifiedDirectory(join(this.#path, name), this);
+    return this.#child(name, false);
+  }
+
+  #child(name: string, isNew: boolean): Directory {
+    const child = new VerifiedDirectory(join(this.#path, name), this, isNew);
     this.confirm();
     return child;
   }
@@ -50,8 +60,9 @@ class VerifiedDirectory implements Directory {
     } catch (error) {
       const refused = descentError(error);
       if (refused.problem !== "exists") throw refused;
+      return this.#child(name, false);
     }
-    return this.child(name);
+    return this.#child(name, true);
   }
 
   openRegular(name: string): number {
@@ -103,6 +114,15 @@ class VerifiedDirectory implements Directory {
     this.confirm();
     try {
       fs.unlinkSync(join(this.#path, name));
+    } catch (error) {
+      throw descentError(error);
+    }
+  }
+
+  removeEmpty(name: string): void {
+    this.confirm();
+    try {
+      fs.rmdirSync(join(this.#path, name));
     } catch (error) {
       throw descentError(error);
     }

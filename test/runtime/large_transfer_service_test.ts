@@ -142,7 +142,7 @@ Deno.test("a full disk refuses a write for certain and leaves the old state", as
       Deno.writeTextFileSync(join(folder, "kept"), "old");
       fill(folder);
       const data = randomBytes(100_000);
-      assertEquals(await world.write("new", data), fullDisk);
+      assertEquals(await world.write("made/new", data), fullDisk);
       assertEquals(world.tree(), ["filler", "kept"]);
       assertEquals(Deno.readTextFileSync(join(folder, "kept")), "old");
       Deno.removeSync(join(folder, "filler"));

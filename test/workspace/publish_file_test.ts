@@ -110,6 +110,56 @@ for (const [how, access] of ACCESSES) {
   });
 }
 
+for (const [how, access] of ACCESSES) {
+  Deno.test(`a refused file (${how}) takes back the directories that were made for it, and only those`, async () => {
+    using fixture = new Fixture();
+    Deno.mkdirSync(fixture.path("own"));
+    const before = fixture.openDescriptors();
+    const refusing = (whenCreated: () => void): DirectoryAccess => ({
+      rules: access.rules,
+      open: (path) => refusingDirectory(access.open(path), whenCreated),
+    });
+    const write = (whenCreated: () => void) =>
+      publishFile(
+        fixture.root(refusing(whenCreated)),
+        publication("own/new/deep/file", "text"),
+      );
+    assertEquals(await write(() => {}), refusal("rejected"));
+    assertEquals(fixture.tree(), ["own"]);
+    const outcome = await write(() =>
+      fixture.file("own/new/used", "by others")
+    );
+    assertEquals(outcome, refusal("rejected"));
+    assertEquals(fixture.tree(), ["own", "own/new", "own/new/used"]);
+    assertEquals(fixture.openDescriptors(), before);
+  });
+}
+
+/** A directory below which no file can be created. */
+function refusingDirectory(
+  inner: Directory,
+  whenCreated: () => void,
+): Directory {
+  return new Proxy(inner, {
+    get(target, name) {
+      if (name === "createExclusive") {
+        return () => {
+          whenCreated();
+          throw new DescentError("failed");
+        };
+      }
+      const value = Reflect.get(target, name);
+      if (typeof value !== "function") return value;
+      return (...words: unknown[]) => {
+        const result = value.apply(target, words);
+        return name === "child" || name === "makeChild"
+          ? refusingDirectory(result, whenCreated)
+          : result;
+      };
+    },
+  });
+}
+
 /** Wraps the last directory of a path so that one step goes wrong in a way a disk can. */
 function withFault(access: DirectoryAccess, fault: string): DirectoryAccess {
   return {
@@ -118,6 +168,7 @@ function withFault(access: DirectoryAccess, fault: string): DirectoryAccess {
       const inner = access.open(path);
       const broken: Directory = {
         identity: inner.identity,
+        isNew: inner.isNew,
         child: (name) => inner.child(name),
         makeChild: (name) => inner.makeChild(name),
         openRegular: (name) => inner.openRegular(name),
@@ -138,6 +189,7 @@ function withFault(access: DirectoryAccess, fault: string): DirectoryAccess {
         },
         rename: (from, to) => inner.rename(from, to),
         remove: (name) => inner.remove(name),
+        removeEmpty: (name) => inner.removeEmpty(name),
         names: () => inner.names(),
         sync: () =>
           fault === "entries cannot be made durable"
