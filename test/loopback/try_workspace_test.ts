@@ -1,44 +1,8 @@
 /** `try --workspace` over the whole daemon, with a Harness that needs no program. */
 import { assertEquals, assertMatch } from "@std/assert";
-import { echoAdapter } from "../../src/cli/echo_harness.ts";
 import { systemOutside } from "../../src/cli/outside.ts";
 import { runTry } from "../../src/cli/try.ts";
-import type { HarnessAdapter } from "../../src/harness/contract.ts";
-
-/** The echo in a bound workspace; its Turn ends by itself. */
-const boundEcho: HarnessAdapter = {
-  kind: echoAdapter.kind,
-  async discover(context) {
-    const found = await echoAdapter.discover(context);
-    if (!found?.factory) throw new Error("the echo is there");
-    const { factory } = found;
-    return {
-      ...found,
-      declaration: {
-        ...found.declaration,
-        environment_none: "unsupported",
-        local_environment: "supported",
-        workspace_read_preparation: "supported",
-        workspace_output_export: "supported",
-      },
-      factory: {
-        ...factory,
-        async prepare(configuration, owner) {
-          const executor = await factory.prepare(configuration, owner);
-          return {
-            retired: executor.retired,
-            close: (signal) => executor.close(signal),
-            async startTurn(start) {
-              const started = await executor.startTurn(start);
-              void started.turn?.cancel(start.signal);
-              return started;
-            },
-          };
-        },
-      },
-    };
-  },
-};
+import { boundEcho } from "./bound_echo.ts";
 
 interface Tried {
   readonly code: number;

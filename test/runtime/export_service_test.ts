@@ -347,6 +347,43 @@ Deno.test("180 seconds end an export, and a release does; a waiting request is t
   }
 });
 
+Deno.test("a handle whose access did not close in time keeps its place, lends nothing, and can be released again", async () => {
+  const { gate, access } = slowExport();
+  await inBoundWorld(async (world) => {
+    put(world, "a", bytes("a"));
+    const handle = await world.handle();
+    world.send(FRAME, "e", begin(handle));
+    await settleEvents();
+    world.send("execution_release", "read-only", { handle });
+    await world.world.advance(9_999);
+    assertEquals(world.unread(), []);
+    await world.world.advance(1);
+    const kept = await world.reply("preparation_status", "read-only");
+    assertEquals([kept.state, kept.error_code], [
+      "failed",
+      "cleanup_unconfirmed",
+    ]);
+    assertEquals(world.world.router.status().owningAdmissions, 1);
+    world.send("workspace_read", "r", {
+      handle,
+      environment_id: ENVIRONMENT,
+      path: "outputs/a",
+      max_bytes: 1,
+    });
+    assertEquals(
+      (await world.reply("workspace_read_result", "r")).error_code,
+      "resource_unavailable",
+    );
+    gate.resolve();
+    assertEquals((await world.reply(RESULT, "e")).outcome, "failed");
+    await world.quiet();
+    world.send("execution_release", "read-only", { handle });
+    const { state } = await world.reply("preparation_status", "read-only");
+    assertEquals(state, "released");
+    assertEquals(world.world.router.status().owningAdmissions, 0);
+  }, { access });
+});
+
 Deno.test("an export that nobody pulls ends with its time, and nothing is sent", () =>
   inBoundWorld(async (world) => {
     put(world, "big.bin", new Uint8Array(100_000));
