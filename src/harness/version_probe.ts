@@ -138,6 +138,24 @@ async function ask(
     context.log.info("probe.not_started", { error: asError(error) });
     return { ok: false, reason: "The program could not be started" };
   }
+  const answer = await readAnswer(context, child, milliseconds, read);
+  // Nothing of it is needed any more: no grace for whatever it still does.
+  child.kill();
+  try {
+    await child.close();
+    return answer;
+  } catch (error) {
+    context.log.error("probe.end_unconfirmed", { error: asError(error) });
+    return { ok: false, reason: "The program could not be ended" };
+  }
+}
+
+async function readAnswer(
+  context: ProbeContext,
+  child: Child,
+  milliseconds: number,
+  read: Reading,
+): Promise<Answer> {
   try {
     const work = read(boundedLines(child));
     return {
@@ -147,10 +165,6 @@ async function ask(
   } catch (error) {
     context.log.info("probe.failed", { error: asError(error) });
     return { ok: false, reason: "The program did not answer its probe" };
-  } finally {
-    // Nothing of it is needed any more: no grace for whatever it still does.
-    child.kill();
-    await child.close();
   }
 }
 

@@ -5,7 +5,7 @@ import {
   type ProgramSearch,
   programStamp,
 } from "../../src/harness/discovery.ts";
-import type { Child } from "../../src/harness/child.ts";
+import { type Child, CloseUnconfirmed } from "../../src/harness/child.ts";
 import { readShim } from "../../src/harness/npm_shim.ts";
 import type { ProgramFiles } from "../../src/harness/program_files.ts";
 import { judgeVersion, readVersion } from "../../src/harness/version.ts";
@@ -357,6 +357,32 @@ Deno.test("A program that never answers its probe is ended after 15 s", () =>
       (bounded) => probe(bounded, path),
     );
     assert(!answer.ok);
+  }));
+
+Deno.test("A probed program that cannot be ended is a reason, never an exception", () =>
+  withScript("echo 1.2.3", async (path, context) => {
+    const answer = await probe({
+      ...context,
+      async spawn(options) {
+        const child = await context.spawn(options);
+        return {
+          pid: child.pid,
+          messages: child.messages,
+          exited: child.exited,
+          write: (value) => child.write(value),
+          stderrTail: () => child.stderrTail(),
+          kill: () => child.kill(),
+          async close() {
+            await child.close();
+            throw new CloseUnconfirmed("probe: may still live");
+          },
+        };
+      },
+    }, path);
+    assertEquals(answer, {
+      ok: false,
+      reason: "The program could not be ended",
+    });
   }));
 
 Deno.test("The login shell tells its PATH among whatever else it prints, and is asked once in 30 minutes", () =>
