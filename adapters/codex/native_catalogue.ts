@@ -1,7 +1,9 @@
 /** Asks the program for its own model catalogue, offline, in a process of its own. */
 import type { Child } from "../../src/harness/child.ts";
+import { PreparationFailed } from "../../src/harness/contract.ts";
 import { within } from "../../src/platform/clock.ts";
 import type { PreparationContext } from "./prepare.ts";
+import { remains } from "./remains.ts";
 
 /** The catalogue of the measured version has 0.9 MB. */
 const CATALOGUE_BYTES = 16 * 1024 * 1024;
@@ -9,7 +11,8 @@ const CATALOGUE_BYTES = 16 * 1024 * 1024;
 /**
  * The catalogue as the program prints it.
  *
- * @throws when it prints none in time, or its process could not be ended.
+ * @throws {PreparationFailed} with what must still be closed when its process could not be ended.
+ * @throws anything else when it prints none in time; nothing is left then.
  */
 export async function readCatalogue(
   context: PreparationContext,
@@ -35,7 +38,19 @@ export async function readCatalogue(
       firstMessage(child),
     );
   } finally {
+    await end(child);
+  }
+}
+
+async function end(child: Child): Promise<void> {
+  try {
     await child.close();
+  } catch (cause) {
+    throw new PreparationFailed(
+      "codex: the program of the model catalogue may still live",
+      remains(() => child.close()),
+      { cause },
+    );
   }
 }
 

@@ -32,6 +32,7 @@ import {
 import type { CodexLimits } from "./limits.ts";
 import { readCatalogue } from "./native_catalogue.ts";
 import { processArguments, threadParameters } from "./options.ts";
+import { remains } from "./remains.ts";
 import { checkSkills } from "./skills.ts";
 import { bindThread } from "./thread.ts";
 import { verifyProcess, verifyServers } from "./verification.ts";
@@ -197,12 +198,7 @@ async function abandon(
     context.log.warn("codex.close.unconfirmed", {
       error: error instanceof Error ? error : String(error),
     });
-    return new PreparationFailed(reason, {
-      retired: Promise.resolve("preparation_failed"),
-      startTurn: () =>
-        Promise.resolve({ error: new Error("codex: executor unavailable") }),
-      close,
-    });
+    return new PreparationFailed(reason, remains(close));
   }
 }
 
