@@ -214,6 +214,37 @@ Deno.test("a ready or received that is lost ends the step", async () => {
   }
 });
 
+Deno.test("a peer that sends chunks and reads no receipts loses the step, not the daemon's memory", () =>
+  inBoundWorld(async (world) => {
+    const { connection } = world.world;
+    const data = new Uint8Array(1_000);
+    world.send(FRAME, transferId(), fileBegin(PATH, data));
+    await world.reply(RESULT, transferId());
+    await settleEvents();
+    connection.hold(frameOf(RESULT));
+    for (let offset = 0; offset < 300; offset++) {
+      world.send(FRAME, transferId(), chunk(data.subarray(0, 1), offset));
+    }
+    assertEquals(connection.waiting <= 257, true);
+    connection.release();
+    for (let offset = 1; offset <= 256; offset++) {
+      assertEquals((await world.reply(RESULT, transferId())).offset, offset);
+    }
+    assertEquals(await world.reply(RESULT, transferId()), invalid);
+  }));
+
+Deno.test("refusals to a peer that does not read are dropped, not piled up", () =>
+  inBoundWorld(async (world) => {
+    const { connection } = world.world;
+    connection.hold(frameOf(RESULT));
+    for (let number = 0; number < 600; number++) {
+      world.send(FRAME, transferId(number), { step: "commit" });
+    }
+    await settleEvents();
+    assertEquals(connection.waiting <= 256, true);
+    connection.release();
+  }));
+
 type Outcome = Awaited<ReturnType<ApplyStep>>;
 
 /** A step whose application a test settles. */

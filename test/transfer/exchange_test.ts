@@ -162,3 +162,18 @@ Deno.test("any cut into chunks gives the same body, and the held bytes never pas
     },
   ));
 });
+
+Deno.test("a body of the smallest chunks is kept in as few pieces as one of the largest", () => {
+  const size = 70_000;
+  const body = new TransferBody({ sizeBytes: size });
+  for (let offset = 0; offset < size; offset++) {
+    body.append(offset, new Uint8Array([offset % 251]));
+  }
+  assertEquals(body.chunks.map(({ length }) => length), [
+    65_536,
+    size - 65_536,
+  ]);
+  const whole = body.concatenated();
+  assertEquals(whole.every((byte, offset) => byte === offset % 251), true);
+  assertEquals(body.check(), "complete");
+});
