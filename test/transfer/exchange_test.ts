@@ -177,3 +177,10 @@ Deno.test("a body of the smallest chunks is kept in as few pieces as one of the 
   assertEquals(whole.every((byte, offset) => byte === offset % 251), true);
   assertEquals(body.check(), "complete");
 });
+
+Deno.test("a small body takes no more room than it declared", () => {
+  const body = new TransferBody({ sizeBytes: 5 });
+  body.append(0, new Uint8Array(2));
+  const room = body.chunks.map(({ buffer }) => buffer.byteLength);
+  assertEquals(room, [5]);
+});
