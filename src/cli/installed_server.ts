@@ -2,9 +2,13 @@
  * `installed-mcp-server`: becomes an installed MCP server. A Harness starts it with the identity of
  * the server and nothing else; everything of the server is read from its sealed package.
  */
-import { installedServerCommand } from "../environment/installed_server.ts";
-import { directoryAccess } from "../workspace/root.ts";
-import { INSTALLED_SERVER_COMMAND } from "./build.ts";
+import {
+  installedServerCommand,
+  type ServerCommand,
+} from "../environment/installed_server.ts";
+import { InvalidPackage } from "../environment/package_files.ts";
+import { directoryAccess, RootUnavailable } from "../workspace/root.ts";
+import { INSTALLED_SERVER_COMMAND, PROGRAM } from "./build.ts";
 import { EXIT_CODES } from "./exit_codes.ts";
 import type { Outside } from "./outside.ts";
 
@@ -28,10 +32,19 @@ export async function installedServer(
     );
     return EXIT_CODES.usage.code;
   }
-  const server = await installedServerCommand(
-    { capabilityRoot, packageRoot, name },
-    directoryAccess(outside.operatingSystem),
-  );
+  let server: ServerCommand;
+  try {
+    server = await installedServerCommand(
+      { capabilityRoot, packageRoot, name },
+      directoryAccess(outside.operatingSystem),
+    );
+  } catch (error) {
+    if (
+      !(error instanceof InvalidPackage || error instanceof RootUnavailable)
+    ) throw error;
+    outside.stderr.write(`${PROGRAM}: ${error.message}\n`);
+    return EXIT_CODES.configuration.code;
+  }
   const child = new Deno.Command(server.command, {
     args: [...server.arguments],
     cwd: server.workingDirectory,
