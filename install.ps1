@@ -138,6 +138,11 @@ function Install-Source([string]$Target) {
   Set-Content -Path $Target -Encoding Ascii -Value "@`"$($deno.Source)`" $words"
 }
 
+# Whether what is there was put there by this script; what is not is neither run, replaced nor removed.
+function Test-Ours([string]$Path) {
+  return Test-Path -LiteralPath (Join-Path (Split-Path $Path) ".$(Split-Path $Path -Leaf).installed")
+}
+
 function Invoke-Installation {
   if ($BaseUrl -eq '') { $script:BaseUrl = $ReleaseBaseUrl }
   $script:BaseUrl = $script:BaseUrl.TrimEnd('/')
@@ -147,9 +152,13 @@ function Invoke-Installation {
   if ($Uninstall) {
     foreach ($each in "$Program.exe", "$Program.cmd") {
       $path = Join-Path $Dir $each
-      if (Test-Path $path) {
+      if (Test-Path -LiteralPath $path) {
+        if (-not (Test-Ours $path)) {
+          Stop-Installation $path 'is not from this script' 'remove it yourself if you want to'
+        }
         & $path service uninstall
-        Remove-Item $path -Force
+        Remove-Item -LiteralPath $path -Force
+        Remove-Item -LiteralPath (Join-Path $Dir ".$each.installed") -Force
         Write-Output "Removed $path. Configuration, state and workspace are kept."
       }
     }
@@ -158,8 +167,12 @@ function Invoke-Installation {
   if ($CoreUrl -ne '' -and $CoreUrl -notmatch '^https://[A-Za-z0-9._:/\[\]-]+$') {
     Stop-Installation '-CoreUrl' 'must be https' 'write https://core.example'
   }
+  if ((Test-Path -LiteralPath $target) -and -not (Test-Ours $target)) {
+    Stop-Installation $target 'is there and not from this script' 'move it away, or choose another -Dir'
+  }
   New-Item -ItemType Directory -Force -Path $Dir | Out-Null
   if ($FromSource) { Install-Source $target } else { Install-Release $target }
+  Set-Content -LiteralPath (Join-Path $Dir ".$name.installed") -Encoding Ascii -Value "install.ps1 put $name into this directory."
   Write-Output "Installed $target."
   $configuration = Join-Path $env:APPDATA $Program
   if ($CoreUrl -ne '' -and -not (Test-Path "$configuration\config.json")) {

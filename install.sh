@@ -41,9 +41,9 @@ Usage: install.sh [OPTION...]
 TEXT
 }
 
-# value_of FLAG COUNT: checks that a value follows.
+# value_of FLAG COUNT VALUE: checks that a value follows, so that an unset variable is no default.
 value_of() {
-  [ "$2" -ge 2 ] || fail "$1" 'needs a value' "write $1 VALUE"
+  if [ "$2" -lt 2 ] || [ -z "$3" ]; then fail "$1" 'needs a value' "write $1 VALUE"; fi
 }
 
 parse_options() {
@@ -51,10 +51,10 @@ parse_options() {
   system=no service=yes mode=release
   while [ "$#" -gt 0 ]; do
     case $1 in
-      --base-url) value_of "$1" "$#"; base_url=${2%/}; shift ;;
-      --version) value_of "$1" "$#"; version=$2; shift ;;
-      --dir) value_of "$1" "$#"; directory=$2; shift ;;
-      --core-url) value_of "$1" "$#"; core_url=$2; shift ;;
+      --base-url) value_of "$1" "$#" "${2:-}"; base_url=${2%/}; shift ;;
+      --version) value_of "$1" "$#" "${2:-}"; version=$2; shift ;;
+      --dir) value_of "$1" "$#" "${2:-}"; directory=$2; shift ;;
+      --core-url) value_of "$1" "$#" "${2:-}"; core_url=$2; shift ;;
       --system) system=yes ;;
       --no-service) service=no ;;
       --from-source) mode=source ;;
@@ -67,10 +67,22 @@ parse_options() {
   done
 }
 
+# base_directory GIVEN DEFAULT: a base directory that is not absolute is invalid and ignored, as its
+# specification says and as the program does.
+base_directory() {
+  case $1 in
+    /*) printf '%s' "$1" ;;
+    *) printf '%s' "$2" ;;
+  esac
+}
+
 # Where things go. All names are absolute afterwards.
 choose_places() {
   if [ "$system" = no ]; then
-    [ -n "${HOME:-}" ] || fail HOME 'is not set' 'set it, or use --system'
+    case ${HOME:-} in
+      /*) ;;
+      *) fail HOME 'is not set to an absolute path' 'set it, or use --system' ;;
+    esac
   fi
   if [ -z "$directory" ]; then
     if [ "$system" = yes ]; then directory=/usr/local/bin; else directory=$HOME/.local/bin; fi
@@ -80,22 +92,29 @@ choose_places() {
     *) directory=$PWD/$directory ;;
   esac
   command_path=$directory/$program
+  receipt=$directory/.$program.installed
   account=user
   if [ "$system" = yes ] || [ "$(id -u)" -eq 0 ]; then account=system; fi
   case $(uname -s)-$account in
     Darwin-system) configuration="/Library/Application Support/$program" ;;
     Darwin-user) configuration="$HOME/Library/Application Support/$program" ;;
     *-system) configuration=/etc/$program ;;
-    *) configuration=${XDG_CONFIG_HOME:-$HOME/.config}/$program ;;
+    *) configuration=$(base_directory "${XDG_CONFIG_HOME:-}" "$HOME/.config")/$program ;;
   esac
-  runtime=${XDG_DATA_HOME:-${HOME:-/usr/local}/.local/share}/$program/deno
+  if [ "$system" = yes ]; then
+    # Everybody runs it, so everybody must be able to read it.
+    runtime=/usr/local/lib/$program/deno public_umask=022
+  else
+    runtime=$(base_directory "${XDG_DATA_HOME:-}" "$HOME/.local/share")/$program/deno public_umask=077
+  fi
 }
 
 check_core_url() {
   [ -n "$core_url" ] || return 0
   case $core_url in
     *[!A-Za-z0-9._:/\[\]-]*) fail --core-url 'holds a character that no address has' 'write https://core.example' ;;
-    https://?* | http://127.0.0.1* | http://localhost* | http://\[::1\]*) ;;
+    https://?* | http://127.0.0.1 | http://127.0.0.1[:/]* | http://localhost | http://localhost[:/]* | \
+      http://\[::1\] | http://\[::1\][:/]*) ;;
     *) fail --core-url 'must be https' 'write https://core.example' ;;
   esac
 }
@@ -137,6 +156,8 @@ uses_musl() {
 # download URL FILE: https only, also after redirects; plain http for loopback alone.
 download() {
   case $1 in
+    # What stands before an @ is not the host, however much it looks like one.
+    *@*) fail --base-url 'must not hold a user name' 'name a host that serves https' ;;
     https://*) protocol='=https' ;;
     http://127.0.0.1[:/]* | http://localhost[:/]* | http://\[::1\][:/]*) protocol='=http' ;;
     *) fail --base-url 'must be https' 'name a host that serves https' ;;
@@ -182,15 +203,23 @@ check_digest() {
     fail "$archive" 'has a wrong digest' 'download it again; if that does not help, tell its publisher'
 }
 
+# A private directory that is removed however the script ends, and what is half placed with it.
+make_work() {
+  work=$(mktemp -d "${TMPDIR:-/tmp}/$program.XXXXXXXX") ||
+    fail TMPDIR 'cannot be written' 'set it to a directory that can'
+  fresh=
+  trap 'rm -rf "$work"; [ -z "$fresh" ] || rm -f "$fresh"' EXIT
+  trap 'exit 129' HUP
+  trap 'exit 130' INT
+  trap 'exit 143' TERM
+}
+
 install_release() {
   [ -n "$release_public_key" ] ||
     fail install.sh 'holds no release key' 'take install.sh from a release, or use --from-source in a checkout'
   [ -n "$base_url" ] || fail --base-url 'is missing' 'name the host of the releases, or use --from-source in a checkout'
   find_target
-  work=$(mktemp -d "${TMPDIR:-/tmp}/$program.XXXXXXXX")
-  trap 'rm -rf "$work"' EXIT
-  trap 'exit 130' INT
-  trap 'exit 143' TERM
+  make_work
   if [ -z "$version" ]; then
     fetch latest latest
     version=$(head -n 1 "$work/latest")
@@ -212,27 +241,50 @@ install_release() {
   chmod 700 "$work/content/$program"
   case $("$work/content/$program" version 2>/dev/null) in
     "$program $version "*) ;;
-    *) fail "$archive" 'does not run here or is another version' 'tell its publisher' ;;
+    *) fail "$archive" 'does not run here or is another version' 'set TMPDIR if programs may not run there; else tell its publisher' ;;
   esac
   place "$work/content/$program"
 }
 
+# Whether what is at the command's path was put there by this script. A file of somebody else is
+# neither run nor replaced nor removed.
+is_ours() {
+  if [ -L "$command_path" ] || [ ! -f "$command_path" ]; then return 1; fi
+  case $(head -c 200 "$command_path" | tr -d '\000') in
+    *'Written by install.sh --from-source.'*) return 0 ;;
+  esac
+  [ -f "$receipt" ] || return 1
+  case $("$command_path" version 2>/dev/null) in
+    "$program "*) return 0 ;;
+  esac
+  return 1
+}
+
 # place FILE: puts the program at its path in one step, so that a running one is never half new.
 place() {
-  if [ -f "$command_path" ] && cmp -s "$1" "$command_path"; then
+  if [ -f "$command_path" ] && [ ! -L "$command_path" ] && [ -x "$command_path" ] && cmp -s "$1" "$command_path"; then
     say "$command_path is current."
     return 0
   fi
   if [ -d "$command_path" ]; then
     fail "$command_path" 'is a directory' 'remove it, or choose another --dir'
   fi
-  if ! mkdir -p "$directory" 2>/dev/null || [ ! -w "$directory" ]; then
+  if [ -e "$command_path" ] || [ -L "$command_path" ]; then
+    is_ours || fail "$command_path" 'is there and not from this script' 'move it away, or choose another --dir'
+  fi
+  if ! (umask "$public_umask" && mkdir -p "$directory") 2>/dev/null || [ ! -w "$directory" ]; then
     fail "$directory" 'cannot be written' 'choose another --dir, or run as a user who may'
   fi
-  fresh=$directory/.$program.$$
-  cp "$1" "$fresh"
+  # A name that nobody can foresee: others may be able to write here too.
+  fresh=$(mktemp "$directory/.$program.XXXXXXXX" 2>/dev/null) ||
+    fail "$directory" 'cannot be written' 'choose another --dir, or run as a user who may'
+  cp "$1" "$fresh" 2>/dev/null || fail "$directory" 'has no room for the program' 'free some space'
   if [ "$system" = yes ]; then chmod 755 "$fresh"; else chmod 700 "$fresh"; fi
+  # First the receipt: a program without one could never be replaced or removed by this script.
+  (umask "$public_umask" && say "install.sh put $program into this directory." >"$receipt") 2>/dev/null ||
+    fail "$receipt" 'cannot be written' 'choose another --dir, or run as a user who may'
   mv -f "$fresh" "$command_path"
+  fresh=
   say "Installed $command_path."
 }
 
@@ -244,15 +296,21 @@ quoted() {
 find_deno() {
   if have deno && [ "$(deno --version 2>/dev/null | sed -n 's/^deno \([0-9.]*\).*/\1/p')" = "$deno_version" ]; then
     deno=$(command -v deno)
+    case $deno in
+      /*) ;;
+      *) deno=$PWD/$deno ;; # a search path may be relative; the launcher runs from anywhere
+    esac
     return 0
   fi
   deno=$runtime/node_modules/.bin/deno
   if [ -x "$deno" ] && "$deno" --version >/dev/null 2>&1; then return 0; fi
   have npm || fail deno "$deno_version is missing" 'install it, or npm, with which this script gets it'
   say "Getting Deno $deno_version with npm …"
-  mkdir -p "$runtime"
+  umask "$public_umask"
+  mkdir -p "$runtime" || fail "$runtime" 'cannot be made' 'run as a user who may write there'
   npm install --silent --no-fund --no-audit --prefix "$runtime" "deno@$deno_version" >/dev/null ||
     fail deno 'could not be installed with npm' 'check the network'
+  umask 077
 }
 
 install_source() {
@@ -263,8 +321,7 @@ install_source() {
   find_deno
   (cd "$checkout" && NO_COLOR=1 "$deno" install --quiet >/dev/null) ||
     fail --from-source 'could not get the dependencies' 'check the network'
-  work=$(mktemp -d "${TMPDIR:-/tmp}/$program.XXXXXXXX")
-  trap 'rm -rf "$work"' EXIT
+  make_work
   # Manual: the dependencies are there, and looking after them costs 0.3 s at each start.
   cat >"$work/launcher" <<LAUNCHER
 #!/bin/sh
@@ -272,7 +329,7 @@ install_source() {
 DENO_NO_UPDATE_CHECK=1 exec $(quoted "$deno") run --quiet --no-prompt --node-modules-dir=manual --config $(quoted "$checkout/deno.json") $permissions $(quoted "$checkout/main.ts") "\$@"
 LAUNCHER
   chmod 700 "$work/launcher"
-  "$work/launcher" version >/dev/null ||
+  sh "$work/launcher" version >/dev/null ||
     fail --from-source 'the program does not start' "run: $deno check $checkout/main.ts"
   place "$work/launcher"
 }
@@ -291,9 +348,16 @@ write_configuration() {
 
 finish() {
   write_configuration
+  typed=$(quoted "$command_path")
   case :${PATH:-}: in
-    *":$directory:"*) typed=$program ;;
-    *) typed=$(quoted "$command_path"); say "$directory is not on your PATH; add it, or type the full path." ;;
+    *":$directory:"*)
+      if [ "$(command -v "$program")" = "$command_path" ]; then
+        typed=$program
+      else
+        say "Another $program comes first on your PATH; type the full path."
+      fi
+      ;;
+    *) say "$directory is not on your PATH; add it, or type the full path." ;;
   esac
   if [ "$service" = yes ] && [ -f "$configuration/config.json" ] && [ -f "$configuration/token" ]; then
     say 'Next:'
@@ -311,15 +375,19 @@ finish() {
 }
 
 uninstall() {
-  if [ ! -e "$command_path" ]; then
+  if [ ! -e "$command_path" ] && [ ! -L "$command_path" ]; then
+    rm -f "$receipt"
     say "$command_path is not there; nothing to do."
     return 0
   fi
+  is_ours || fail "$command_path" 'is not from this script' 'remove it yourself if you want to'
   if [ "$service" = yes ] && ! "$command_path" service uninstall >/dev/null 2>&1; then
     warn 'the service was not removed, or there was none; see: service status'
   fi
-  rm -f "$command_path"
-  rm -rf "$runtime"
+  rm -f "$command_path" || fail "$command_path" 'cannot be removed' 'run as a user who may'
+  rm -f "$receipt"
+  # Only this script makes it, and nothing but npm writes into it.
+  if [ -d "$runtime/node_modules/deno" ]; then rm -rf "$runtime"; fi
   say "Removed $command_path. Configuration, state and workspace are kept; see $configuration."
 }
 

@@ -1,7 +1,6 @@
 /** `logs`: the end of the log file, or the journal of the service. */
 import { join } from "@std/path";
 import { sleep } from "../platform/clock.ts";
-import { fileIdentity } from "../platform/protected_file.ts";
 import type { Invocation } from "./command.ts";
 import { EXIT_CODES } from "./exit_codes.ts";
 import { Mistake } from "./mistake.ts";
@@ -12,6 +11,8 @@ import { resolveSettings } from "./settings.ts";
 const TAIL_BYTES = 4 * 1024 * 1024;
 /** Pause between two looks of `-f`, in milliseconds. */
 const PAUSE = 500;
+/** Bytes shown at once. */
+const PIECE = 65_536;
 
 /** Prints the log. The resolved source goes to stderr, so that stdout is the log alone. */
 export async function logsCommand(
@@ -86,29 +87,82 @@ async function follow(
   const ended = new AbortController();
   const listener = () => ended.abort();
   Deno.addSignalListener("SIGINT", listener);
-  let offset = from;
-  let inode = inodeOf(path);
+  let source = await Followed.open(path, from);
   try {
     for (;;) {
       await sleep(outside.clock, PAUSE, ended.signal);
-      const now = inodeOf(path);
-      if (now === undefined) continue; // between two names of a rotation
-      if (now !== inode) offset = 0;
-      inode = now;
-      const more = await readFrom(path, offset);
-      outside.stdout.write(more.text);
-      offset = more.end;
+      // The name first: what was written before a rotation is then in the open file.
+      const renamed = await source?.isRenamed(path) ?? true;
+      await source?.pour(outside);
+      if (!renamed) continue;
+      source?.close();
+      source = await Followed.open(path, 0);
+      await source?.pour(outside);
     }
   } catch (error) {
     if (!ended.signal.aborted) throw error;
   } finally {
+    source?.close();
     Deno.removeSignalListener("SIGINT", listener);
   }
 }
 
+/** The open log file: what is written to it is read to its end, also after a rotation. */
+class Followed {
+  readonly #file: Deno.FsFile;
+  readonly #identity: string;
+  readonly #decoder = new TextDecoder();
+
+  private constructor(file: Deno.FsFile, identity: string) {
+    this.#file = file;
+    this.#identity = identity;
+  }
+
+  /** `undefined` between two names of a rotation. */
+  static async open(
+    path: string,
+    offset: number,
+  ): Promise<Followed | undefined> {
+    try {
+      const file = await Deno.open(path);
+      await file.seek(offset, Deno.SeekMode.Start);
+      return new Followed(file, identityOf(await file.stat()));
+    } catch (error) {
+      if (error instanceof Deno.errors.NotFound) return undefined;
+      throw error;
+    }
+  }
+
+  /** Whether the name stands for another file by now, or for none. */
+  async isRenamed(path: string): Promise<boolean> {
+    try {
+      return identityOf(await Deno.stat(path)) !== this.#identity;
+    } catch (error) {
+      if (error instanceof Deno.errors.NotFound) return true;
+      throw error;
+    }
+  }
+
+  /** Shows what came since the last time. A character may come in two parts. */
+  async pour(outside: Outside): Promise<void> {
+    const buffer = new Uint8Array(PIECE);
+    for (;;) {
+      const count = await this.#file.read(buffer);
+      if (count === null) return;
+      outside.stdout.write(
+        this.#decoder.decode(buffer.subarray(0, count), { stream: true }),
+      );
+    }
+  }
+
+  close(): void {
+    this.#file.close();
+  }
+}
+
 /** Device and inode alone: the size and time of a log always change. */
-function inodeOf(path: string): string | undefined {
-  return fileIdentity(path)?.split(":").slice(0, 2).join(":");
+function identityOf({ dev, ino }: Deno.FileInfo): string {
+  return `${dev}:${ino}`;
 }
 
 /** The text from `offset`, or of the last megabytes without one. */
