@@ -69,25 +69,34 @@ async function showFile(
   extent: Extent,
   outside: Outside,
 ): Promise<void> {
-  const first = await readFrom(path, undefined);
-  const all = first.text.split("\n");
+  // One open file for both parts, or a rotation between them would lose lines.
+  const source = await Followed.open(path);
+  if (!source) {
+    throw new Mistake({
+      place: path,
+      rule: "does not exist",
+      fix: "start the daemon with this --log-file first",
+      exit: "configuration",
+    });
+  }
+  const all = (await source.tail()).split("\n");
   const complete = all.at(-1) === "" ? all.slice(0, -1) : all;
   for (const line of complete.slice(-extent.lines || complete.length)) {
     if (extent.lines > 0) outside.stdout.write(`${line}\n`);
   }
-  if (!extent.follow) return;
-  await follow(path, first.end, outside);
+  if (extent.follow) await follow(path, source, outside);
+  else source.close();
 }
 
 async function follow(
   path: string,
-  from: number,
+  first: Followed,
   outside: Outside,
 ): Promise<void> {
   const ended = new AbortController();
   const listener = () => ended.abort();
   Deno.addSignalListener("SIGINT", listener);
-  let source = await Followed.open(path, from);
+  let source: Followed | undefined = first;
   try {
     for (;;) {
       await sleep(outside.clock, PAUSE, ended.signal);
@@ -96,7 +105,7 @@ async function follow(
       await source?.pour(outside);
       if (!renamed) continue;
       source?.close();
-      source = await Followed.open(path, 0);
+      source = await Followed.open(path);
       await source?.pour(outside);
     }
   } catch (error) {
@@ -119,13 +128,9 @@ class Followed {
   }
 
   /** `undefined` between two names of a rotation. */
-  static async open(
-    path: string,
-    offset: number,
-  ): Promise<Followed | undefined> {
+  static async open(path: string): Promise<Followed | undefined> {
     try {
       const file = await Deno.open(path);
-      await file.seek(offset, Deno.SeekMode.Start);
       return new Followed(file, identityOf(await file.stat()));
     } catch (error) {
       if (error instanceof Deno.errors.NotFound) return undefined;
@@ -141,6 +146,21 @@ class Followed {
       if (error instanceof Deno.errors.NotFound) return true;
       throw error;
     }
+  }
+
+  /** The last megabytes; what comes later is left to {@linkcode Followed.pour}. */
+  async tail(): Promise<string> {
+    const { size } = await this.#file.stat();
+    const start = Math.max(0, size - TAIL_BYTES);
+    await this.#file.seek(start, Deno.SeekMode.Start);
+    const buffer = new Uint8Array(size - start);
+    let length = 0;
+    while (length < buffer.length) {
+      const count = await this.#file.read(buffer.subarray(length));
+      if (count === null) break;
+      length += count;
+    }
+    return this.#decoder.decode(buffer.subarray(0, length), { stream: true });
   }
 
   /** Shows what came since the last time. A character may come in two parts. */
@@ -163,38 +183,6 @@ class Followed {
 /** Device and inode alone: the size and time of a log always change. */
 function identityOf({ dev, ino }: Deno.FileInfo): string {
   return `${dev}:${ino}`;
-}
-
-/** The text from `offset`, or of the last megabytes without one. */
-async function readFrom(
-  path: string,
-  offset: number | undefined,
-): Promise<{ readonly text: string; readonly end: number }> {
-  try {
-    using file = await Deno.open(path);
-    const { size } = await file.stat();
-    const start = Math.min(offset ?? Math.max(0, size - TAIL_BYTES), size);
-    await file.seek(start, Deno.SeekMode.Start);
-    const buffer = new Uint8Array(size - start);
-    let length = 0;
-    while (length < buffer.length) {
-      const count = await file.read(buffer.subarray(length));
-      if (count === null) break;
-      length += count;
-    }
-    return {
-      text: new TextDecoder().decode(buffer.subarray(0, length)),
-      end: start + length,
-    };
-  } catch (error) {
-    if (!(error instanceof Deno.errors.NotFound)) throw error;
-    throw new Mistake({
-      place: path,
-      rule: "does not exist",
-      fix: "start the daemon with this --log-file first",
-      exit: "configuration",
-    });
-  }
 }
 
 async function showJournal(
