@@ -1,6 +1,10 @@
 /** The command table: parsing, help, completions and manual pages are made from it. */
 import type { CommandSpecification } from "./command.ts";
-import { daemonCommands, turnCommands } from "./daemon_commands.ts";
+import {
+  daemonCommands,
+  suspensionCommands,
+  turnCommands,
+} from "./daemon_commands.ts";
 import { inspectionCommands } from "./inspection_commands.ts";
 import {
   informationCommands,
@@ -14,6 +18,7 @@ export const DEFAULT_COMMAND = "run";
 /** All commands, in the order of help. */
 export const COMMANDS: readonly CommandSpecification[] = [
   ...daemonCommands,
+  ...suspensionCommands,
   ...turnCommands,
   ...inspectionCommands,
   ...serviceCommands,

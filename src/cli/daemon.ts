@@ -22,6 +22,7 @@ import type { DaemonIdentity } from "./identity.ts";
 import type { Outside } from "./outside.ts";
 import {
   type BoundParts,
+  type ProcessSuspensions,
   type SessionParts,
   sessionParts,
   workCounts,
@@ -49,6 +50,7 @@ export interface DaemonParts {
   readonly harnesses: readonly DiscoveredHarness[];
   readonly discovery: HarnessDiscoveryOptions;
   readonly bound?: BoundParts;
+  readonly suspensions?: ProcessSuspensions;
   readonly process?: ProcessIdentity;
   readonly bootId?: string;
   readonly telemetry: Telemetry;
@@ -135,7 +137,7 @@ export async function runDaemon(parts: DaemonParts): Promise<DaemonEnd> {
 }
 
 function sessionsOf(
-  { bound, log, outside, settings, telemetry }: DaemonParts,
+  { bound, log, outside, settings, suspensions, telemetry }: DaemonParts,
   registry: HarnessRegistry,
 ): SessionParts {
   return sessionParts({
@@ -149,6 +151,7 @@ function sessionsOf(
       idle: settings.values.maximumIdle,
     },
     ...(bound === undefined ? {} : { bound }),
+    ...(suspensions === undefined ? {} : { suspensions }),
   });
 }
 

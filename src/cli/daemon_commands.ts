@@ -82,6 +82,30 @@ export const daemonCommands: readonly CommandSpecification[] = [
   },
 ];
 
+/** Commands of a machine that freezes and thaws the daemon. */
+export const suspensionCommands: readonly CommandSpecification[] = [
+  {
+    name: "resume",
+    summary: "wakes a daemon that Core suspended (Linux)",
+    description: [
+      "Sends one wake signal to the daemon that owns the control file, after proving that it is that process and that it waits for this suspension of this Environment. The daemon then connects, and Core resumes it.",
+    ],
+    operands: [],
+    options: [
+      ...settingOptions(["suspendControl", "environmentId", "config"]),
+      {
+        name: "suspend-id",
+        placeholder: "ID",
+        description: "The suspension that ends.",
+      },
+    ],
+    examples: [
+      "agent-daemon resume --suspend-control /run/agent-daemon/suspend --environment-id 0b7c9f52-3a1d-4c55-8d0e-5f6a7b8c9d0e --suspend-id 42",
+    ],
+    exits: ["negative", "configuration"],
+  },
+];
+
 /** Commands that run one Turn inside this process. */
 export const turnCommands: readonly CommandSpecification[] = [
   {

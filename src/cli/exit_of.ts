@@ -36,6 +36,12 @@ function consequence(
         exit: "rejected",
         fix: "this device was removed at Core; enrol or register it again",
       };
+    case "not_resumed":
+      return {
+        exit: "protocol",
+        fix:
+          "start the daemon anew; what the suspended session held was closed",
+      };
     case "configuration":
       return {
         exit: "configuration",

@@ -8,6 +8,7 @@ const handlers: Readonly<Record<string, () => Promise<CommandHandler>>> = {
   "run": async () => (await import("./run.ts")).runCommand,
   "try": async () => (await import("./try.ts")).tryCommand,
   "selftest": async () => (await import("./selftest.ts")).selftestCommand,
+  "resume": async () => (await import("./resume.ts")).resumeCommand,
   "stop": async () => (await import("./stop.ts")).stopCommand,
   "status": async () => (await import("./status.ts")).statusCommand,
   "enroll": async () => (await import("./enroll.ts")).enrollCommand,

@@ -37,6 +37,7 @@ import {
   takeInstance,
 } from "./state_directory.ts";
 import { listenForStops } from "./stop_signals.ts";
+import { type OpenSuspensions, openSuspensions } from "./suspensions.ts";
 import { chooseTelemetry } from "./telemetry.ts";
 
 /** Runs the daemon in the foreground. Resolves to its exit code. */
@@ -89,6 +90,7 @@ async function operate(
     onForced: (code) =>
       forceStop(code, { children, outside, log, exit: Deno.exit }),
   });
+  let suspensions: OpenSuspensions | undefined;
   try {
     await begin(checked, outside, log, stops.stop);
     const { clock } = outside;
@@ -98,14 +100,16 @@ async function operate(
     const discovery = { adapters, settings, outside, log, bound, spawn };
     const harnesses = await discoverHarnesses(discovery);
     requireHarness(invocation, harnesses);
-    const boundParts = identity.bound === undefined
-      ? undefined
-      : await openBoundParts(identity.bound, {
-        stateDirectory: settings.stateDirectory,
-        outside,
-        log,
-        spawn,
-      });
+    const place = { stateDirectory: settings.stateDirectory, outside, log };
+    const boundParts = identity.bound &&
+      await openBoundParts(identity.bound, { ...place, spawn });
+    const own = await ownProcess(processes);
+    suspensions = openSuspensions({
+      path: settings.values.suspendControl,
+      environmentId: identity.bound?.environmentId,
+      process: own.process,
+      outside,
+    });
     const end = await runDaemon({
       settings,
       outside,
@@ -116,7 +120,8 @@ async function operate(
       stops,
       harnesses,
       discovery,
-      ...await ownProcess(processes),
+      ...own,
+      ...(suspensions === undefined ? {} : { suspensions }),
       ...(boundParts === undefined ? {} : { bound: boundParts }),
       telemetry: await chooseTelemetry(outside, log),
       orphans: swept.unconfirmed.map((pid) => `process ${pid}`),
@@ -131,6 +136,7 @@ async function operate(
     }
     throw error;
   } finally {
+    await suspensions?.close();
     stops.forget();
   }
 }

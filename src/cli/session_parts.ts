@@ -11,7 +11,13 @@ import type { WorkspaceBinding } from "../runtime/binding.ts";
 import { createRouter, type Router } from "../runtime/router.ts";
 import type { RuntimeServiceFactory } from "../runtime/service_host.ts";
 import type { RouterStatus } from "../runtime/status.ts";
-import type { OpenRouter, SessionRouter } from "../transport/session_router.ts";
+import type { SuspensionControl } from "../runtime/suspension.ts";
+import type { SessionConnection } from "../transport/connection.ts";
+import type {
+  OpenRouter,
+  SessionRouter,
+  SessionSuspension,
+} from "../transport/session_router.ts";
 import { BUILD_VERSION } from "./build.ts";
 import { observeSessions } from "./session_telemetry.ts";
 
@@ -21,6 +27,13 @@ export interface BoundParts {
   readonly services: readonly RuntimeServiceFactory[];
 }
 
+/** What makes planned suspensions possible. */
+export interface ProcessSuspensions {
+  readonly control: SuspensionControl;
+  /** Waits for the wake signal of the present suspension. Rejects when `signal` aborts. */
+  woken(signal: AbortSignal): Promise<void>;
+}
+
 /** What every router of the process shares. */
 export interface SessionPartsOptions {
   readonly clock: Clock;
@@ -28,6 +41,8 @@ export interface SessionPartsOptions {
   readonly log: Log;
   readonly registry: HarnessRegistry;
   readonly bound?: BoundParts;
+  /** Without them each suspension is refused. */
+  readonly suspensions?: ProcessSuspensions;
   /** Where spans and counts go; nowhere when absent. */
   readonly telemetry?: Telemetry;
   /** The operator's limits of Executors; the built-in ones when absent. */
@@ -57,10 +72,17 @@ export function sessionParts(options: SessionPartsOptions): SessionParts {
         sender: connection,
         harnesses: options.registry,
         ...options.bound,
+        ...(options.suspensions === undefined
+          ? {}
+          : { suspension: options.suspensions.control }),
       });
       newest = router;
       opened(connection);
-      return asSessionRouter(router, options);
+      const suspension = suspensionOf(router, options.suspensions, opened);
+      return {
+        ...asSessionRouter(router, options),
+        ...(suspension === undefined ? {} : { suspension }),
+      };
     },
     status: () => newest?.status(),
     owned: () => newest === undefined ? [] : ownedBy(newest.status()),
@@ -82,6 +104,24 @@ function asSessionRouter(
     shutdown: () => router.shutdown(),
     shutdownRequested: router.shutdownRequested,
     waitingFor: () => ownedBy(router.status()),
+  };
+}
+
+function suspensionOf(
+  { suspension }: Router,
+  suspensions: ProcessSuspensions | undefined,
+  opened: (connection: SessionConnection) => void,
+): SessionSuspension | undefined {
+  if (suspension === undefined || suspensions === undefined) return undefined;
+  return {
+    get ended() {
+      return suspension.ended;
+    },
+    woken: (signal) => suspensions.woken(signal),
+    resume(envelope, connection) {
+      opened(connection);
+      return suspension.resume(envelope, connection);
+    },
   };
 }
 

@@ -53,11 +53,7 @@ function harnessProgram(name: string): Setting<string | undefined> {
 
 function choice<const C extends string>(
   ...choices: readonly C[]
-): {
-  readonly schema: z.ZodType<C>;
-  readonly rule: string;
-  readonly choices: readonly C[];
-} {
+): { schema: z.ZodType<C>; rule: string; choices: readonly C[] } {
   return {
     schema: z.enum(choices as readonly [C, ...C[]]) as unknown as z.ZodType<C>,
     rule: `must be one of ${choices.join(", ")}`,
@@ -249,6 +245,16 @@ export const SETTINGS = {
     rule: "must be a list of at most 4096 characters",
     fix: "shorten it",
     initialText: "none",
+  }),
+  suspendControl: optional<string>({
+    flag: "suspend-control",
+    variable: "AGENT_DAEMON_SUSPEND_CONTROL",
+    member: "suspend_control",
+    placeholder: "PATH",
+    description:
+      "Lets Core suspend a bound daemon on Linux: the file, in a private directory, by which `resume` finds and wakes it.",
+    ...plainPath,
+    initialText: "none: each suspension is refused",
   }),
   onPermanentError: defaulted<"exit" | "park">({
     flag: "on-permanent-error",

@@ -63,6 +63,7 @@ const PHASES: Readonly<Record<string, string>> = {
   waiting_for_shutdown: "settling the last connection's work",
   waiting_to_dial: "waiting for the next attempt",
   parked: "parked: refused for good, no requests",
+  suspended: "suspended by Core: waits for its wake signal",
   ended: "ended",
 };
 

@@ -121,6 +121,16 @@ export class ExecutorPool {
     this.#log("executor idle", executor);
   }
 
+  /** Stops every idle period; a timer that fired already finds another lease and does nothing. */
+  pauseIdle(): void {
+    for (const executor of this.all()) this.claim(executor);
+  }
+
+  /** Begins every idle period anew. */
+  resumeIdle(): void {
+    for (const executor of this.all()) this.becomeIdle(executor);
+  }
+
   /** Marks an Executor as unusable and, when nobody holds it, starts its close. */
   invalidate(executor: ExecutorRecord, reason: CloseReason): void {
     executor.invalid ??= reason;

@@ -27,7 +27,7 @@ export type Delivery = "delivered" | "not_delivered" | "unknown" | "refused";
 
 /** Sends frames within a budget, never later than the router's shutdown. */
 export class BudgetedSender {
-  readonly #sender: FrameSender;
+  #sender: FrameSender;
   readonly #clock: Clock;
   readonly #shutdown: AbortSignal;
   readonly #tasks: TaskSet;
@@ -49,6 +49,11 @@ export class BudgetedSender {
     this.#tasks = parts.tasks;
     this.#log = parts.log;
     this.#telemetry = parts.telemetry;
+  }
+
+  /** Sends over another connection from now on: the router of a suspension was resumed there. */
+  switchTo(sender: FrameSender): void {
+    this.#sender = sender;
   }
 
   /** Sends within `milliseconds`, or until `signal` aborts. Never throws. */

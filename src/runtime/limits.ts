@@ -65,5 +65,7 @@ export const REMEMBERED_DECISION_MS = 60 * MINUTE;
 export const MAX_READS = 4;
 /** A workspace read from admission to its answer; Core waits 17 s. */
 export const READ_BUDGET_MS = 12 * SECOND;
+/** What was begun before a suspension must be sent within this, or the suspension is broken off. */
+export const SUSPENSION_DRAIN_MS = 5 * SECOND;
 /** A whole export, from the wire. */
 export const EXPORT_BUDGET_MS = 180 * SECOND;

@@ -23,6 +23,7 @@ import { Starts } from "./start.ts";
 import { type RouterStatus, routerStatus } from "./status.ts";
 import { Steering } from "./steering.ts";
 import { Submissions } from "./submissions.ts";
+import { Suspension, type SuspensionControl } from "./suspension.ts";
 import { SERVICE_FRAMES, unboundService } from "./unbound.ts";
 
 /** What a router is made with. */
@@ -40,6 +41,8 @@ export interface RouterOptions {
   readonly binding?: WorkspaceBinding;
   /** Families beside execution; frame types that none takes are answered as unbound. */
   readonly services?: readonly RuntimeServiceFactory[];
+  /** What makes a planned suspension possible; without it each is refused. */
+  readonly suspension?: SuspensionControl;
   /** The operator's own limits; they lower the built-in ones and never raise them. */
   readonly executorLimits?: Partial<ExecutorLimits>;
   /** How long an idle Executor is kept, in milliseconds; one hour when absent. */
@@ -48,7 +51,10 @@ export interface RouterOptions {
 
 /** The dispatcher of one connection. */
 export interface Router {
-  /** Takes one received frame. Never throws, never waits. After a shutdown began it does nothing. */
+  /**
+   * Takes one received frame. Never throws, never waits. After a shutdown began it does nothing, and
+   * while suspended it takes `device_shutdown` only.
+   */
   handle(envelope: InboundEnvelope): void;
   /**
    * Ends everything without sending. Resolves when nothing native is owned any more; rejects with
@@ -61,6 +67,8 @@ export interface Router {
   readonly shutdownRequested: Promise<void>;
   /** Whether `device_shutdown` was received: do not dial again. */
   readonly draining: boolean;
+  /** Present when this router can be suspended. */
+  readonly suspension?: Suspension;
   /** What is owned now. */
   status(): RouterStatus;
 }
@@ -76,10 +84,16 @@ export function createRouter(options: RouterOptions): Router {
   const { scope, runs, services } = owners;
   addServices(options.services ?? [], owners);
   const ending = new RouterShutdown(owners);
-  const table = handlerTable(owners, ending);
+  const suspension = options.suspension &&
+    new Suspension(owners, options.suspension);
+  const table = handlerTable(owners, ending, suspension);
   return {
     handle: (envelope) => dispatch(envelope, table, scope, services),
-    shutdown: () => ending.shutdown(),
+    async shutdown() {
+      await ending.shutdown();
+      await suspension?.forget();
+    },
+    ...(suspension === undefined ? {} : { suspension }),
     get activeRuns() {
       return runs.count;
     },
@@ -95,6 +109,7 @@ export function createRouter(options: RouterOptions): Router {
 function handlerTable(
   owners: RouterOwners,
   ending: RouterShutdown,
+  suspension: Suspension | undefined,
 ): Readonly<Record<string, Handler>> {
   const { scope, runs, settlements } = owners;
   const preparations = new Preparations(owners);
@@ -121,6 +136,10 @@ function handlerTable(
     prompt_for_user_choice_decision: (envelope) =>
       decisions.handleUserChoice(envelope),
     device_shutdown: (envelope) => ending.handleDeviceShutdown(envelope),
+    ...(suspension === undefined ? {} : {
+      environment_quiesce: (envelope) => suspension.handleQuiesce(envelope),
+      environment_resume: (envelope) => suspension.handleResume(envelope),
+    }),
   };
 }
 
@@ -132,6 +151,9 @@ function dispatch(
 ): void {
   const { type } = envelope;
   if (!scope.open) return scope.log.debug("frame after close", { type });
+  if (scope.phase === "suspended" && type !== "device_shutdown") {
+    return scope.log.debug("frame while suspended", { type });
+  }
   const service = services.ofFrame(type);
   const handler = Object.hasOwn(table, type) ? table[type] : undefined;
   if (handler === undefined && service === undefined) {

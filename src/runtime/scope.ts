@@ -26,8 +26,11 @@ export interface ExecutorLimits {
   readonly idle: number;
 }
 
-/** `open` admits work; `draining` settles and refuses new work; `closed` sends nothing any more. */
-export type Phase = "open" | "draining" | "closed";
+/**
+ * `open` admits work; `suspended` takes no frame and keeps its idle owners; `draining` settles and
+ * refuses new work; `closed` sends nothing any more.
+ */
+export type Phase = "open" | "suspended" | "draining" | "closed";
 
 /** Shared by the parts of one router; lives exactly as long as its connection's work. */
 export class RouterScope {
@@ -66,7 +69,7 @@ export class RouterScope {
     return this.#phase;
   }
 
-  /** Whether frames are still handled and sent. */
+  /** Whether this router still sends; a suspended one does, for the receipts that it owes. */
   get open(): boolean {
     return this.#phase !== "closed";
   }
@@ -78,7 +81,17 @@ export class RouterScope {
 
   /** No new work; what runs is settled and reported. */
   drain(): void {
-    if (this.#phase === "open") this.#phase = "draining";
+    if (this.open) this.#phase = "draining";
+  }
+
+  /** No frame is taken any more until a resume; what was begun before it is sent. */
+  suspend(): void {
+    if (this.#phase === "open") this.#phase = "suspended";
+  }
+
+  /** Takes frames again. Only a suspended router can. */
+  resume(): void {
+    if (this.#phase === "suspended") this.#phase = "open";
   }
 
   /** Nothing is handled or admitted any more. Claims are made between this and the interruption. */

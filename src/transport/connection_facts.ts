@@ -15,6 +15,7 @@ export type LoopPhase =
   | "waiting_for_shutdown"
   | "waiting_to_dial"
   | "parked"
+  | "suspended"
   | "ended";
 
 /** A snapshot. Ages and waits are milliseconds at the moment of the snapshot. */

@@ -69,6 +69,9 @@ export const RETRY_AFTER_CAP = 5 * MINUTE;
 /** Failed dials after which bootstrap is asked again, in case Core's public address changed. */
 export const DIALS_PER_BOOTSTRAP = 10;
 
+/** One attempt to resume a suspended session: dial, upgrade and the first frame together. */
+export const RESUME_ATTEMPT = 30 * SECOND;
+
 /** One wait for the router's shutdown; it goes on behind the wait. */
 export const SHUTDOWN_WAIT = 5 * SECOND;
 /** Between two waits for the router's shutdown. */

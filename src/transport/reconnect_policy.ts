@@ -63,6 +63,12 @@ export class ReconnectPolicy {
     return Math.max(this.#jittered(ordinary, BACKOFF_CAP), wish);
   }
 
+  /** The delay after a connection that should have resumed a suspended session and did not. */
+  afterAttempt(): number {
+    this.#failures++;
+    return this.#jittered(this.#ordinary(), BACKOFF_CAP);
+  }
+
   /**
    * The delay after a session.
    *

@@ -49,7 +49,8 @@ export type PermanentReason =
   | "incompatible_version"
   | "credential_rejected"
   | "configuration"
-  | "retired";
+  | "retired"
+  | "not_resumed";
 
 /**
  * A failed attempt. `permanent`: no further request. `slow`: a fault of the configuration on one
@@ -96,7 +97,9 @@ export type RefusalSource =
     readonly from: "local";
     readonly fault: "credential_unreadable" | "internal";
   }
-  | { readonly from: "close_frame"; readonly code: number };
+  | { readonly from: "close_frame"; readonly code: number }
+  /** The first frame on the connection that should have resumed a suspension. */
+  | { readonly from: "first_frame" };
 
 /** An HTTP answer of Core reduced to what may be looked at. */
 export interface RefusedAnswer {
@@ -198,5 +201,7 @@ export function describeRefusal(refusal: Refusal): string {
       return `the attempt failed on this side: ${source.fault}`;
     case "close_frame":
       return `Core closed the connection with code ${source.code}`;
+    case "first_frame":
+      return "Core's first frame did not resume the suspended session";
   }
 }

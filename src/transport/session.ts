@@ -1,5 +1,5 @@
 // Owns one session: an open socket, its router and its heartbeats, from the first frame to the
-// router's confirmed shutdown.
+// router's confirmed shutdown, or to its suspension.
 import { type Clock, within } from "../platform/clock.ts";
 import type { Log } from "../platform/log.ts";
 import { Connection } from "./connection.ts";
@@ -8,7 +8,11 @@ import type { FactsRecorder } from "./connection_facts.ts";
 import { startHeartbeats } from "./heartbeat.ts";
 import { CLOSE_DEADLINE } from "./limits.ts";
 import { shutdownUntilConfirmed } from "./router_shutdown.ts";
-import type { OpenRouter, SessionRouter } from "./session_router.ts";
+import type {
+  OpenRouter,
+  SessionRouter,
+  SuspendableRouter,
+} from "./session_router.ts";
 import type { WireSocket } from "./wire_socket.ts";
 
 /** What a session needs. */
@@ -19,18 +23,40 @@ export interface SessionOptions {
   /** Milliseconds between heartbeats. */
   readonly heartbeatInterval: number;
   readonly openRouter: OpenRouter;
+  /** The router that this session must resume before it serves, and until when. */
+  readonly suspended?: {
+    readonly router: SuspendableRouter;
+    readonly until: AbortSignal;
+  };
   /** Ends the session: the socket is closed first, then the router is settled. */
   readonly stop: AbortSignal;
 }
 
-/** How a session ended. Its router has confirmed by then. */
+/** How a session ended. Its router has confirmed by then, or is handed over in `suspended`. */
 export interface SessionOutcome {
   readonly end: ConnectionEnd;
   /** Milliseconds from the opening to the end, cleanup not included. */
   readonly lived: number;
   /** Core asked this device to shut down. */
   readonly shutdownRequested: boolean;
+  /** A suspended router: nothing of it was shut down. */
+  readonly suspended?: SuspendedEnd;
+  /** The first frame did not resume the suspended router: it never will be. */
+  readonly resumeRefused: boolean;
 }
+
+/** A router that is suspended: `anew` by this session, or still because it was not resumed. */
+export interface SuspendedEnd {
+  readonly kind: "suspended";
+  readonly router: SuspendableRouter;
+  readonly anew: boolean;
+}
+
+/** Why a session stopped serving. */
+type ServeEnd =
+  | { readonly kind: "over" }
+  | { readonly kind: "resume_refused" }
+  | SuspendedEnd;
 
 /** Runs one session over `socket`, which it owns. Never throws for what a router does. */
 export async function runSession(
@@ -41,12 +67,14 @@ export async function runSession(
   const connection = new Connection(socket, options);
   const opened = clock.monotonic();
   facts.opened(() => connection.proof);
-  const router = tryOpenRouter(connection, options);
+  const router = options.suspended?.router ??
+    tryOpenRouter(connection, options);
   let shutdownRequested = false;
+  let served: ServeEnd = { kind: "over" };
   if (router) {
     try {
       router.shutdownRequested.then(() => shutdownRequested = true);
-      await serve(connection, router, options);
+      served = await serve(connection, router, options);
     } catch (error) {
       // Whatever broke: the router exists, so its shutdown below is still owed.
       log.error("session_failed_internally", { error: asError(error) });
@@ -57,7 +85,7 @@ export async function runSession(
   const lived = clock.monotonic() - opened;
   facts.sessionEnded(end);
   await closed;
-  if (router) {
+  if (router && served.kind !== "suspended") {
     await shutdownUntilConfirmed({
       router,
       clock,
@@ -65,7 +93,13 @@ export async function runSession(
       onUnconfirmed: (state) => facts.shutdownUnconfirmed(state),
     });
   }
-  return { end, lived, shutdownRequested };
+  return {
+    end,
+    lived,
+    shutdownRequested,
+    resumeRefused: served.kind === "resume_refused",
+    ...(served.kind === "suspended" ? { suspended: served } : {}),
+  };
 }
 
 function tryOpenRouter(
@@ -80,13 +114,13 @@ function tryOpenRouter(
   }
 }
 
-/** Heartbeats first, then frames, until the socket ends, Core asks to stop, or we are told to. */
+/** Heartbeats first, then a resume where one is due, then frames. */
 async function serve(
   connection: Connection,
   router: SessionRouter,
   options: SessionOptions,
-): Promise<void> {
-  const { clock, facts, log, stop } = options;
+): Promise<ServeEnd> {
+  const { clock, facts, log } = options;
   const heartbeats = startHeartbeats({
     connection,
     clock,
@@ -95,31 +129,81 @@ async function serve(
     payload: () => router.heartbeat(),
     onWritten: () => facts.heartbeatWritten(),
   });
-  const pumped = pump(connection, router, log);
+  try {
+    const held = options.suspended &&
+      await resume(connection, options.suspended);
+    return held ?? await serveFrames(connection, router, options);
+  } finally {
+    heartbeats.stop();
+  }
+}
+
+/** Gives the first frame to the suspended router. Returns why it does not serve, if so. */
+async function resume(
+  connection: Connection,
+  { router, until }: NonNullable<SessionOptions["suspended"]>,
+): Promise<ServeEnd | undefined> {
+  const over = aborted(until);
+  const first = await Promise.race([connection.receive(), over.promise]);
+  over.forget();
+  if (!first) return { kind: "suspended", router, anew: false };
+  const outcome = await router.suspension.resume(first, connection);
+  switch (outcome) {
+    case "resumed":
+      return undefined;
+    case "refused":
+      return { kind: "resume_refused" };
+    case "lost":
+      return { kind: "over" };
+  }
+}
+
+/** Until the socket ends, Core asks to stop or to suspend, or we are told to stop. */
+async function serveFrames(
+  connection: Connection,
+  router: SessionRouter,
+  { clock, log, stop }: SessionOptions,
+): Promise<ServeEnd> {
+  const { suspension } = router;
+  let acknowledged = false;
+  const suspended = suspension?.ended.then((end) => {
+    acknowledged = end === "suspended";
+  });
+  const pumped = pump(connection, router, log, () => acknowledged);
   const stopped = aborted(stop);
   await Promise.race([
     connection.ended,
     router.shutdownRequested,
     stopped.promise,
+    ...(suspended ? [suspended] : []),
   ]);
   stopped.forget();
-  heartbeats.stop();
+  if (acknowledged && isSuspendable(router)) {
+    return { kind: "suspended", router, anew: true };
+  }
   if (connection.signal.aborted) {
     // Frames that came in before the end are still handled; a stuck handler does not hold this up.
     await within(clock, CLOSE_DEADLINE, "last frames", pumped).catch((error) =>
       log.warn("last_frames_unhandled", { error: asError(error) })
     );
   }
+  return { kind: "over" };
 }
 
+function isSuspendable(router: SessionRouter): router is SuspendableRouter {
+  return router.suspension !== undefined;
+}
+
+/** Hands over frame by frame. After the acknowledgement of a suspension none is taken any more. */
 async function pump(
   connection: Connection,
   router: SessionRouter,
   log: Log,
+  over: () => boolean,
 ): Promise<void> {
   for (;;) {
     const envelope = await connection.receive();
-    if (!envelope) return;
+    if (!envelope || over()) return;
     try {
       const handled = router.handle(envelope);
       if (handled) await handled;

@@ -2,23 +2,22 @@
 // moment there is an attempt, an open socket, a wait for the old router, or a wait with an end;
 // an exception of any part becomes one more failed attempt, never silence.
 //
-// A planned suspension would enter here, between a session and the next dial: the router of a
-// suspended session is handed to the next socket instead of being shut down.
+// The router of a suspended session is not shut down: the next socket gets it, once it was woken.
 import { type Clock, sleep } from "../platform/clock.ts";
 import type { Random } from "../platform/ids.ts";
 import type { Log } from "../platform/log.ts";
-import { PROTOCOL_VERSION } from "../protocol/version.ts";
-import { bootstrap, type BootstrapAnswer } from "./bootstrap.ts";
+import type { bootstrap } from "./bootstrap.ts";
 import { type ConnectionFacts, FactsRecorder } from "./connection_facts.ts";
 import type { CoreUrl } from "./core_url.ts";
-import { dial } from "./dial.ts";
-import { BACKOFF_CAP, DIALS_PER_BOOTSTRAP } from "./limits.ts";
+import type { dial } from "./dial.ts";
+import { BACKOFF_CAP } from "./limits.ts";
 import type { Network } from "./network.ts";
 import { ReconnectPolicy } from "./reconnect_policy.ts";
-import { describeRefusal, localRefusal, type Refusal } from "./refusal.ts";
+import { describeRefusal, type Refusal } from "./refusal.ts";
 import { runSession, type SessionOutcome } from "./session.ts";
 import type { OpenRouter } from "./session_router.ts";
-import type { WireSocket } from "./wire_socket.ts";
+import { SocketOpener } from "./socket_opener.ts";
+import { SuspendedSession } from "./suspended_session.ts";
 
 /** What the loop needs. */
 export interface SessionLoopOptions {
@@ -61,14 +60,6 @@ export type LoopExit =
 /** A refusal that only an operator can change. */
 export type PermanentRefusal = Extract<Refusal, { kind: "permanent" }>;
 
-type Opened =
-  | {
-    readonly ok: true;
-    readonly socket: WireSocket;
-    readonly heartbeatInterval: number;
-  }
-  | { readonly ok: false; readonly refusal: Refusal };
-
 /** What to do after an attempt or a session. */
 type Next =
   | { readonly step: "wait"; readonly delay: number }
@@ -80,14 +71,14 @@ export class SessionLoop {
   readonly #options: SessionLoopOptions;
   readonly #policy: ReconnectPolicy;
   readonly #facts: FactsRecorder;
-  /** The answer in use; absent when bootstrap has to be asked. */
-  #bootstrap: BootstrapAnswer | undefined;
-  #failedDials = 0;
+  readonly #opener: SocketOpener;
+  #suspended: SuspendedSession | undefined;
 
   constructor(options: SessionLoopOptions) {
     this.#options = options;
     this.#policy = new ReconnectPolicy(options.clock, options.random);
     this.#facts = new FactsRecorder(options.clock, () => this.#tellFacts());
+    this.#opener = new SocketOpener(options, this.#facts);
   }
 
   /** What is proven about the link now. */
@@ -105,19 +96,20 @@ export class SessionLoop {
     while (!stop.aborted) {
       const next = await this.#once();
       if (stop.aborted && next.step !== "exit") break;
-      if (next.step === "exit") return this.#ended(next.exit);
+      if (next.step === "exit") return await this.#ended(next.exit);
       if (next.step === "wait") {
         this.#facts.waiting(next.delay);
         await this.#pause(next.delay);
         continue;
       }
       const exit = await this.#permanent(next.refusal);
-      if (exit) return this.#ended(exit);
+      if (exit) return await this.#ended(exit);
     }
-    return this.#ended({ reason: "stopped" });
+    return await this.#ended({ reason: "stopped" });
   }
 
-  #ended(exit: LoopExit): LoopExit {
+  async #ended(exit: LoopExit): Promise<LoopExit> {
+    await this.#giveUpSuspended();
     this.#facts.phase("ended");
     return exit;
   }
@@ -127,18 +119,39 @@ export class SessionLoop {
    * caught: its router may not have confirmed, so that going on would be a lie.
    */
   async #once(): Promise<Next> {
-    this.#facts.attempt(this.#policy.failures + 1);
-    const opened = await this.#open();
-    if (!opened.ok) {
-      return this.#decide(() => this.#afterRefusal(opened.refusal));
+    const { stop } = this.#options;
+    const suspended = this.#suspended;
+    if (suspended && !suspended.woken) {
+      this.#facts.phase("suspended");
+      await suspended.wake(stop);
+      if (stop.aborted) return { step: "exit", exit: { reason: "stopped" } };
     }
-    this.#failedDials = 0;
-    const outcome = await runSession(opened.socket, {
-      ...this.#options,
-      facts: this.#facts,
-      heartbeatInterval: opened.heartbeatInterval,
-    });
-    return this.#decide(() => this.#afterSession(outcome));
+    const attempt = suspended?.attempt(stop);
+    const until = attempt?.signal ?? stop;
+    try {
+      this.#facts.attempt(this.#policy.failures + 1);
+      const opened = await this.#opener.open(until);
+      if (!opened.ok) {
+        return this.#decide(() => this.#afterRefusal(opened.refusal));
+      }
+      this.#suspended = undefined; // the session has it now
+      const outcome = await runSession(opened.socket, {
+        ...this.#options,
+        facts: this.#facts,
+        heartbeatInterval: opened.heartbeatInterval,
+        ...(suspended
+          ? { suspended: { router: suspended.router, until } }
+          : {}),
+      });
+      if (outcome.suspended) {
+        this.#suspended = outcome.suspended.anew || !suspended
+          ? new SuspendedSession(outcome.suspended.router, this.#options)
+          : suspended;
+      }
+      return this.#decide(() => this.#afterSession(outcome));
+    } finally {
+      attempt?.cancel();
+    }
   }
 
   /** A decision always comes out: where its parts throw, the longest delay. */
@@ -149,56 +162,6 @@ export class SessionLoop {
       this.#report("decision_failed", error);
       return { step: "wait", delay: BACKOFF_CAP };
     }
-  }
-
-  /** Credential, bootstrap when due, dial. An exception on the way is a transient refusal. */
-  async #open(): Promise<Opened> {
-    try {
-      return await this.#tryOpen();
-    } catch (error) {
-      this.#report("attempt_failed_internally", error);
-      return { ok: false, refusal: localRefusal("internal") };
-    }
-  }
-
-  async #tryOpen(): Promise<Opened> {
-    const { stop } = this.#options;
-    const { bootstrap: ask, dial: open } = this.#options.requests ??
-      { bootstrap, dial };
-    this.#facts.phase("reading_credential");
-    const credential = await this.#readCredential();
-    if (credential === undefined) {
-      return { ok: false, refusal: localRefusal("credential_unreadable") };
-    }
-    const common = { ...this.#options, credential, signal: stop };
-    if (!this.#bootstrap) {
-      this.#facts.phase("bootstrapping");
-      const outcome = await ask(common);
-      if (!outcome.ok) return outcome;
-      this.#bootstrap = outcome.answer;
-      this.#failedDials = 0;
-    }
-    const { wsUrl, heartbeatInterval } = this.#bootstrap;
-    this.#facts.phase("dialling");
-    const outcome = await open({ ...common, wsUrl, version: PROTOCOL_VERSION });
-    if (outcome.ok) return { ...outcome, heartbeatInterval };
-    this.#countFailedDial(outcome.refusal);
-    return outcome;
-  }
-
-  async #readCredential(): Promise<string | undefined> {
-    try {
-      return await this.#options.readCredential();
-    } catch (error) {
-      this.#report("credential_unreadable", error);
-      return undefined;
-    }
-  }
-
-  #countFailedDial(refusal: Refusal): void {
-    if (refusal.kind === "permanent") return;
-    this.#failedDials++;
-    if (this.#failedDials >= DIALS_PER_BOOTSTRAP) this.#bootstrap = undefined;
   }
 
   #afterRefusal(refusal: Refusal): Next {
@@ -222,16 +185,17 @@ export class SessionLoop {
   }
 
   #afterSession(outcome: SessionOutcome): Next {
-    const { end, lived, shutdownRequested } = outcome;
+    const { end, lived, shutdownRequested, suspended } = outcome;
     if (shutdownRequested) {
       return { step: "exit", exit: { reason: "shutdown_requested" } };
     }
-    if (end.kind === "retired") {
-      const source = { from: "close_frame", code: end.code } as const;
-      const refusal = { kind: "permanent", reason: "retired", source } as const;
+    const refusal = permanentRefusal(outcome);
+    if (refusal) {
       this.#facts.refused(refusal);
       return { step: "refused_for_good", refusal };
     }
+    if (suspended?.anew) return { step: "wait", delay: 0 };
+    if (suspended) return { step: "wait", delay: this.#policy.afterAttempt() };
     const { delay, warnOfSharedDevice } = this.#policy.afterSession(end, lived);
     this.#facts.sharedDevice(this.#policy.flapping);
     if (warnOfSharedDevice) {
@@ -246,7 +210,8 @@ export class SessionLoop {
   /** Ends the loop, or waits without any request until a stop or another credential. */
   async #permanent(refusal: PermanentRefusal): Promise<LoopExit | undefined> {
     const { credentialChanged, log, onPermanent, stop } = this.#options;
-    this.#bootstrap = undefined;
+    this.#opener.forgetBootstrap();
+    await this.#giveUpSuspended();
     log.error("refused_for_good", {
       reason: refusal.reason,
       cause: describeRefusal(refusal),
@@ -265,6 +230,14 @@ export class SessionLoop {
       await stopped(stop);
     }
     return undefined;
+  }
+
+  async #giveUpSuspended(): Promise<void> {
+    const suspended = this.#suspended;
+    this.#suspended = undefined;
+    if (!suspended) return;
+    this.#facts.phase("waiting_for_shutdown");
+    await suspended.giveUp((state) => this.#facts.shutdownUnconfirmed(state));
   }
 
   /** Waits; a stop ends it early. */
@@ -290,6 +263,20 @@ export class SessionLoop {
       error: error instanceof Error ? error : "not an error",
     });
   }
+}
+
+/** Why no session can follow, if so. */
+function permanentRefusal(
+  { end, resumeRefused }: SessionOutcome,
+): PermanentRefusal | undefined {
+  if (end.kind === "retired") {
+    const source = { from: "close_frame", code: end.code } as const;
+    return { kind: "permanent", reason: "retired", source };
+  }
+  const source = { from: "first_frame" } as const;
+  return resumeRefused
+    ? { kind: "permanent", reason: "not_resumed", source }
+    : undefined;
 }
 
 function stopped(stop: AbortSignal): Promise<void> {

@@ -22,9 +22,35 @@ export interface SessionRouter {
    * latest before the shutdown is confirmed. Stays pending when Core never asked. Never rejects.
    */
   readonly shutdownRequested: Promise<void>;
+  /** Present when this router can be suspended and handed to a later connection. */
+  readonly suspension?: SessionSuspension;
   /** Names of what a pending shutdown waits for; fixed words and ids, no payload. */
   waitingFor(): readonly string[];
 }
+
+/** A planned suspension: the router outlives its connection and is resumed on another one. */
+export interface SessionSuspension {
+  /**
+   * Resolves when a suspension ends the present connection: it stands and was acknowledged, or it was
+   * broken off and only a shutdown can follow. Each resume begins it anew. Never rejects.
+   */
+  readonly ended: Promise<"suspended" | "broken_off">;
+  /** Waits for the wake signal of the present suspension. Rejects when `signal` aborts. */
+  woken(signal: AbortSignal): Promise<void>;
+  /**
+   * Judges the first frame of a new connection. `refused` changed nothing; `lost` is a router that
+   * was resumed and whose answer did not leave.
+   */
+  resume(
+    envelope: InboundEnvelope,
+    connection: SessionConnection,
+  ): Promise<"resumed" | "refused" | "lost">;
+}
+
+/** A router that can be suspended. */
+export type SuspendableRouter = SessionRouter & {
+  readonly suspension: SessionSuspension;
+};
 
 /** Opens the router of one connection. */
 export type OpenRouter = (connection: SessionConnection) => SessionRouter;

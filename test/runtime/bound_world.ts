@@ -11,6 +11,7 @@ import type { Telemetry } from "../../src/platform/telemetry.ts";
 import { systemIds } from "../../src/platform/ids.ts";
 import { boundServices } from "../../src/runtime/bound_services.ts";
 import type { BoundParts } from "../../src/runtime/bound_services.ts";
+import type { SuspensionControl } from "../../src/runtime/suspension.ts";
 import {
   type DirectoryAccess,
   directoryAccess,
@@ -18,6 +19,7 @@ import {
 } from "../../src/workspace/root.ts";
 import { WorkspaceWriter } from "../../src/workspace/writer.ts";
 import { RecordingLog } from "../support/recording_log.ts";
+import type { VirtualClock } from "../support/virtual_clock.ts";
 import type { SentFrame } from "./fake_connection.ts";
 import { World } from "./world.ts";
 
@@ -49,6 +51,8 @@ export function base64(data: Uint8Array): string {
 /** What a test puts in the place of a real part. */
 export interface BoundWorldOptions {
   readonly telemetry?: Telemetry;
+  readonly suspension?: SuspensionControl;
+  readonly clock?: VirtualClock;
   readonly access?: DirectoryAccess;
   /** An existing directory; without one a fresh one is made. */
   readonly workspace?: string;
@@ -103,10 +107,12 @@ export class BoundWorld {
     };
     this.parts = { ...real, ...options.parts?.(real) };
     this.world = new World({
+      ...(options.clock ? { clock: options.clock } : {}),
       router: {
         binding: new LocalBinding(installation),
         services: boundServices(this.parts),
         ...(options.telemetry ? { telemetry: options.telemetry } : {}),
+        ...(options.suspension ? { suspension: options.suspension } : {}),
       },
     });
     this.world.connection.onWritten = () => {
