@@ -108,7 +108,7 @@ async function operate(
       path: settings.values.suspendControl,
       environmentId: identity.bound?.environmentId,
       process: own.process,
-      outside,
+      ...place,
     });
     const end = await runDaemon({
       settings,

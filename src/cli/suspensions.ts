@@ -6,8 +6,9 @@ import {
   ControlUnavailable,
   SuspendControl,
 } from "../environment/suspend_control.ts";
-import { WakeSignal } from "../environment/wake_signal.ts";
+import { listenToProcess, WakeSignal } from "../environment/wake_signal.ts";
 import type { ProcessIdentity } from "../harness/process_table.ts";
+import type { Log } from "../platform/log.ts";
 import { Mistake } from "./mistake.ts";
 import type { Outside } from "./outside.ts";
 import type { ProcessSuspensions } from "./session_parts.ts";
@@ -27,6 +28,7 @@ export interface SuspensionsOptions {
   /** This process, when the system tells. */
   readonly process: ProcessIdentity | undefined;
   readonly outside: Outside;
+  readonly log: Log;
 }
 
 /**
@@ -37,7 +39,7 @@ export interface SuspensionsOptions {
 export function openSuspensions(
   options: SuspensionsOptions,
 ): OpenSuspensions | undefined {
-  const { path, environmentId, process, outside } = options;
+  const { path, environmentId, process, outside, log } = options;
   if (path === undefined) return undefined;
   if (outside.operatingSystem !== "linux" || process === undefined) {
     throw mistake("works on Linux only", "leave it out");
@@ -49,7 +51,12 @@ export function openSuspensions(
     );
   }
   const control = taken(path, { ...process, environmentId }, outside);
-  const wake = new WakeSignal();
+  const wake = new WakeSignal((listener) =>
+    listenToProcess(() => {
+      log.info("wake_signal");
+      listener();
+    })
+  );
   return {
     control: {
       environmentId,

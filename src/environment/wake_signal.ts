@@ -18,7 +18,7 @@ export class WakeSignal {
   #received = false;
   #wake: (() => void) | undefined;
 
-  constructor(listen: ListenForWake = listenToProcess) {
+  constructor(listen: ListenForWake) {
     this.#stop = listen(() => {
       this.#received = true;
       this.#wake?.();

@@ -164,6 +164,7 @@ Deno.test({
       const first = await core.peer(0);
       // A signal of before: it must not wake what is suspended after it.
       daemon.signal("SIGUSR1");
+      await daemon.logged("wake_signal");
       const quiesced = await first.ask("environment_quiesce", "q", ids("42"));
       assertEquals(quiesced.payload, { ...ids("42"), accepted: true });
       assertEquals(await first.closed.promise, 1000);
