@@ -326,3 +326,30 @@ Deno.test("a wake that fails leaves only the stop, and says so", async () => {
   await rig.finish();
   assertEquals(rig.exit, { reason: "stopped" });
 });
+
+Deno.test("a refusal for good parks the daemon only after the kept router was shut down", async () => {
+  const rig = await new SuspendableRig({ onPermanent: "park" }).park();
+  rig.onDial = () => rejected;
+  await rig.wake();
+  await rig.clock.advance(10 * MINUTE);
+  assertEquals(rig.loop.facts.phase, "parked");
+  assertEquals(rig.router.shutdowns.length, 1);
+  await rig.finish();
+  assertEquals(rig.router.shutdowns.length, 1);
+});
+
+Deno.test("a frame behind the acknowledged suspension is not taken any more", async () => {
+  const rig = new SuspendableRig();
+  rig.start();
+  await rig.clock.advance(1_000);
+  rig.router.onHandle = ({ type }) => {
+    rig.handled.push(type);
+    if (type === "quiesce") rig.suspension.end("suspended");
+  };
+  rig.socketNow.receive('{"type":"quiesce"}');
+  rig.socketNow.receive('{"type":"device_shutdown"}');
+  await rig.clock.advance(0);
+  assertEquals(rig.handled, ["quiesce"]);
+  assertEquals(rig.loop.facts.phase, "suspended");
+  await rig.finish();
+});
