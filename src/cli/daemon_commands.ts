@@ -15,6 +15,7 @@ export const daemonCommands: readonly CommandSpecification[] = [
     summary: "serves Core until stopped (the default command)",
     description: [
       "Holds one connection to Core and runs Harnesses on Core's orders, in the foreground. The first SIGTERM or SIGINT stops it gracefully: it waits until every native process, transfer and interaction is settled and says what it waits for. The second one ends the native processes and the daemon.",
+      "A SIGKILL settles nothing: native processes may live on until the next start with the same state directory, which ends them first. Under systemd they end with the daemon.",
       "Settings come from the command line, then the environment, then the configuration file, then the defaults.",
     ],
     operands: [],

@@ -161,6 +161,29 @@ Deno.test("a second daemon for the same device is told which process holds it", 
     assertEquals((await third.ended).code, 0, third.errorText());
   }));
 
+Deno.test("one device cannot have two daemons in two state directories of an account either", () =>
+  withCore(async (core, place) => {
+    const runtime = join(place.directory, "runtime");
+    await Deno.mkdir(runtime, { mode: 0o700 });
+    const environment = { ...place.environment, XDG_RUNTIME_DIR: runtime };
+    const words = await daemonWords(place, core.origin);
+    const first = startDaemon({ ...place, environment }, words);
+    await core.session(DEVICE);
+    const other = join(place.directory, "other state");
+    const second = await agentDaemon([...words, "--state-dir", other], {
+      environment,
+    });
+    assertEquals(second.code, 73);
+    assertMatch(
+      second.stderr,
+      new RegExp(
+        `^agent-daemon: device ${DEVICE}: is held by process ${first.pid} since .*Z; stop it with: agent-daemon stop\\n$`,
+      ),
+    );
+    first.signal("SIGTERM");
+    assertEquals((await first.ended).code, 0, first.errorText());
+  }));
+
 Deno.test("device_shutdown ends the daemon with 0", () =>
   withCore(async (core, place) => {
     const daemon = startDaemon(place, await daemonWords(place, core.origin));

@@ -85,9 +85,11 @@ async function superviseToTheEnd(unit: Unit, place: Place): Promise<number[]> {
 async function withUnit(
   token: string,
   body: (unit: Unit, core: LoopbackCore, place: Place) => Promise<void>,
+  options: { readonly reportedVersion?: string } = {},
 ): Promise<void> {
   await using place = await makePlace();
   const core = await LoopbackCore.start({
+    ...options,
     devices: { [DEVICE]: { credential: TOKEN } },
     clock: systemClock,
     ids: systemIds,
@@ -129,6 +131,21 @@ Deno.test("the unit's command connects, and the manager's stop ends it with 0", 
 Deno.test("a rejected token is one start under the unit, not a loop", () =>
   withUnit("wrong-canary-0123456789", async (unit, _core, place) => {
     assertEquals(await superviseToTheEnd(unit, place), [77]);
+  }));
+
+Deno.test("another wire version is one start under the unit, not a loop", () =>
+  withUnit(TOKEN, async (unit, _core, place) => {
+    assertEquals(await superviseToTheEnd(unit, place), [76]);
+  }, { reportedVersion: "0.11.9" }));
+
+Deno.test("a device that is held is one start under the unit, not a loop", () =>
+  withUnit(TOKEN, async (unit, core, place) => {
+    const holder = start(unit, place);
+    await core.session(DEVICE);
+    assertEquals(await superviseToTheEnd(unit, place), [73]);
+    holder.child.kill("SIGTERM");
+    assertEquals((await holder.child.status).code, 0);
+    await holder.stderr;
   }));
 
 Deno.test("a crash is started again", () =>
