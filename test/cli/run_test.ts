@@ -139,6 +139,15 @@ Deno.test("SIGTERM and SIGINT end an idle daemon with 0, and Core sees a clean c
     }
   }));
 
+Deno.test("SIGHUP asks for nothing: it ends the daemon, as the operators' page says", () =>
+  withCore(async (core, place) => {
+    const daemon = startDaemon(place, await daemonWords(place, core.origin));
+    const session = await core.session(DEVICE);
+    daemon.signal("SIGHUP");
+    assertEquals((await daemon.ended).signal, "SIGHUP");
+    await session.ended;
+  }));
+
 Deno.test("a second daemon for the same device is told which process holds it", () =>
   withCore(async (core, place) => {
     const words = await daemonWords(place, core.origin);
