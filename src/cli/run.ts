@@ -15,6 +15,7 @@ import { supervisedSpawn } from "../harness/supervised_child.ts";
 import type { Log } from "../platform/log.ts";
 import { openLog } from "../platform/log_sinks.ts";
 import type { Redactor } from "../platform/redaction.ts";
+import { noTelemetry } from "../platform/telemetry.ts";
 import { openBoundParts } from "./bound_parts.ts";
 import { BUILD_VERSION } from "./build.ts";
 import type { Invocation } from "./command.ts";
@@ -38,7 +39,7 @@ import {
 } from "./state_directory.ts";
 import { listenForStops } from "./stop_signals.ts";
 import { type OpenSuspensions, openSuspensions } from "./suspensions.ts";
-import { chooseTelemetry } from "./telemetry.ts";
+import { chooseTelemetry, settleTelemetry } from "./telemetry.ts";
 
 /** Runs the daemon in the foreground. Resolves to its exit code. */
 export function runCommand(
@@ -91,6 +92,7 @@ async function operate(
       forceStop(code, { children, outside, log, exit: Deno.exit }),
   });
   let suspensions: OpenSuspensions | undefined;
+  let telemetry = noTelemetry;
   try {
     await begin(checked, outside, log, stops.stop);
     const { clock } = outside;
@@ -104,6 +106,7 @@ async function operate(
     const boundParts = identity.bound &&
       await openBoundParts(identity.bound, { ...place, spawn });
     const own = await ownProcess(processes);
+    telemetry = await chooseTelemetry(outside, log);
     suspensions = openSuspensions({
       path: settings.values.suspendControl,
       environmentId: identity.bound?.environmentId,
@@ -123,7 +126,7 @@ async function operate(
       ...own,
       ...(suspensions === undefined ? {} : { suspensions }),
       ...(boundParts === undefined ? {} : { bound: boundParts }),
-      telemetry: await chooseTelemetry(outside, log),
+      telemetry,
       orphans: swept.unconfirmed.map((pid) => `process ${pid}`),
       once: invocation.options.has("once"),
       notify: () => notifySystemd("WATCHDOG=1", outside, log),
@@ -138,6 +141,7 @@ async function operate(
   } finally {
     await suspensions?.close();
     stops.forget();
+    await settleTelemetry(telemetry, outside.clock);
   }
 }
 

@@ -1,4 +1,5 @@
 /** The choice of telemetry: none, or the exporter of the Deno that runs this program. */
+import { type Clock, sleep } from "../platform/clock.ts";
 import type { Log } from "../platform/log.ts";
 import { noTelemetry, type Telemetry } from "../platform/telemetry.ts";
 import { BUILD_VERSION } from "./build.ts";
@@ -21,4 +22,17 @@ export async function chooseTelemetry(
     remedy: "run it from source, or unset OTEL_DENO",
   });
   return noTelemetry;
+}
+
+/**
+ * Lets a collection of metrics that waits for this thread run before the process ends: Deno blocks
+ * for ever in an exit that finds one waiting. Two turns of the event loop; nothing without telemetry.
+ */
+export async function settleTelemetry(
+  telemetry: Telemetry,
+  clock: Clock,
+): Promise<void> {
+  if (telemetry === noTelemetry) return;
+  await sleep(clock, 0);
+  await sleep(clock, 0);
 }
