@@ -57,7 +57,7 @@ async function withCore(
     seen,
     answer: good("/workspace"),
   };
-  const workspace = join(place.directory, "work", "project");
+  const workspace = join(place.directory, "home", "project");
   await Deno.mkdir(workspace, { recursive: true });
   // The token lies in a directory of its own: a workspace must not contain it.
   await Deno.mkdir(join(place.directory, "secrets"), { mode: 0o700 });
@@ -90,7 +90,7 @@ Deno.test("enroll sends exactly the Environment id and keeps the answer without 
     assertEquals(code, 0, stderr);
     assertMatch(
       stdout,
-      new RegExp(`^enrolled device ${DEVICE} for .*/work/project\nNext:\n`),
+      new RegExp(`^enrolled device ${DEVICE} for .*/home/project\nNext:\n`),
     );
     assertEquals(core.seen, [{
       path: "/api/v1/agent-daemon/enroll",
