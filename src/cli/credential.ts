@@ -42,7 +42,8 @@ export interface LoadedCredential {
 
 /** The path of the token file in effect. */
 export function tokenPath(settings: Settings, outside: Outside): string {
-  const given = settings.values.tokenFile;
+  const { bootstrapFile, tokenFile } = settings.values;
+  const given = bootstrapFile ?? tokenFile;
   if (given !== undefined) return given;
   const credentials = outside.environment.CREDENTIALS_DIRECTORY;
   return credentials
@@ -59,6 +60,7 @@ export async function loadCredential(
   settings: Settings,
   outside: Outside,
 ): Promise<LoadedCredential> {
+  checkStandsAlone(settings);
   const path = tokenPath(settings, outside);
   const { bytes, identity } = path === "-"
     ? { bytes: await readFromStdin(outside), identity: undefined }
@@ -67,6 +69,7 @@ export async function loadCredential(
   try {
     const credential = parseCredential(bytes, place);
     checkAgreement(credential, settings, place);
+    checkForm(credential, settings, place);
     return {
       credential,
       path,
@@ -242,6 +245,38 @@ function checkAgreement(
       );
     }
   }
+}
+
+/** A managed machine's file says everything; a second source could only contradict it. */
+function checkStandsAlone({ values }: Settings): void {
+  if (values.bootstrapFile === undefined) return;
+  const others = [
+    ["--token-file", values.tokenFile],
+    ["--device-id", values.deviceId],
+    ["--core-url", values.coreUrl],
+  ] as const;
+  for (const [flag, value] of others) {
+    if (value === undefined) continue;
+    throw new Mistake({
+      place: "--bootstrap-file",
+      rule: `cannot be combined with ${flag}`,
+      fix: `leave ${flag} out; the file says it`,
+      exit: "usage",
+    });
+  }
+}
+
+function checkForm(
+  { kind }: Credential,
+  { values }: Settings,
+  place: string,
+): void {
+  if (values.bootstrapFile === undefined || kind === "bootstrap") return;
+  throw refused(
+    place,
+    "is no bootstrap file",
+    "give another form of credential with --token-file",
+  );
 }
 
 function refused(place: string, rule: string, fix: string): Mistake {

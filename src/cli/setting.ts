@@ -112,3 +112,14 @@ export function brokenRule(
     ?.message;
   return message && /^(?:must|may|is) /.test(message) ? message : setting.rule;
 }
+
+/** A setting that is one of a few words. */
+export function choice<const C extends string>(
+  ...choices: readonly C[]
+): { schema: z.ZodType<C>; rule: string; choices: readonly C[] } {
+  return {
+    schema: z.enum(choices as readonly [C, ...C[]]) as unknown as z.ZodType<C>,
+    rule: `must be one of ${choices.join(", ")}`,
+    choices,
+  };
+}

@@ -6,6 +6,7 @@ import { z } from "zod";
 import { InvalidCoreUrl, parseCoreUrl } from "../transport/core_url.ts";
 import {
   canonicalUuid,
+  choice,
   cleanAbsolutePath,
   defaulted,
   durationText,
@@ -51,16 +52,6 @@ function harnessProgram(name: string): Setting<string | undefined> {
   });
 }
 
-function choice<const C extends string>(
-  ...choices: readonly C[]
-): { schema: z.ZodType<C>; rule: string; choices: readonly C[] } {
-  return {
-    schema: z.enum(choices as readonly [C, ...C[]]) as unknown as z.ZodType<C>,
-    rule: `must be one of ${choices.join(", ")}`,
-    choices,
-  };
-}
-
 /** All settings, in the order of help. */
 export const SETTINGS = {
   deviceId: optional<string>({
@@ -79,11 +70,18 @@ export const SETTINGS = {
     placeholder: "PATH",
     description:
       "The file that holds the credential; - reads it from stdin. There is no flag or variable for the token itself.",
+    ...plainPath,
     schema: z.union([z.literal("-"), cleanAbsolutePath]),
-    path: true,
-    rule: PATH_RULE,
-    fix: "write the full path",
     initialText: "$CREDENTIALS_DIRECTORY/token, else token beside the file",
+  }),
+  bootstrapFile: optional<string>({
+    flag: "bootstrap-file",
+    variable: "AGENT_DAEMON_BOOTSTRAP_FILE",
+    member: "bootstrap_file",
+    placeholder: "PATH",
+    description:
+      "The file of a managed machine: Core's address, the device and the credential in one. It stands alone.",
+    ...plainPath,
   }),
   coreUrl: optional<string>({
     flag: "core-url",
