@@ -55,7 +55,11 @@ export async function openBoundParts(
     return path;
   };
   const workspace = new PinnedRoot(root, access);
-  const writer = new WorkspaceWriter(workspace, outside.ids);
+  const writer = new WorkspaceWriter(
+    workspace,
+    outside.ids,
+    outside.clock,
+  );
   const parts = {
     identity,
     workspace,

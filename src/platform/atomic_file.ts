@@ -5,7 +5,7 @@ import { type Clock, sleep } from "./clock.ts";
 import type { Ids } from "./ids.ts";
 
 /** Waits between attempts to rename over a file that a scanner holds open, in milliseconds. */
-const RENAME_PAUSES = [10, 20, 40, 80, 160, 320];
+export const RENAME_PAUSES: readonly number[] = [10, 20, 40, 80, 160, 320];
 
 /** What writing may use. */
 export interface AtomicWriteContext {

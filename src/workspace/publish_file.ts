@@ -3,7 +3,10 @@
  * synced, then given its final name in one step. Until that step nothing of the target changed, and
  * a refusal leaves nothing behind, directories included.
  */
+import { RENAME_PAUSES } from "../platform/atomic_file.ts";
+import { type Clock, sleep } from "../platform/clock.ts";
 import {
+  codeOf,
   DescentError,
   type Directory,
   type Identity,
@@ -33,6 +36,8 @@ export interface Publication {
   readonly chunks: Iterable<Uint8Array>;
   /** `create` refuses any existing entry; `replace` takes the place of a file or link. */
   readonly mode: "create" | "replace";
+  /** Times the attempts at a target that another program holds. */
+  readonly clock: Clock;
   /** A name that no one can guess, one component, for the temporary sibling. */
   readonly temporaryName: string;
 }
@@ -105,7 +110,7 @@ async function publishIn(
   const { temporaryName } = publication;
   const written = await writeTemporary(directory, publication);
   if (!written) return rejected("rejected");
-  const outcome = place(directory, temporaryName, name, written, publication);
+  const outcome = await placePatiently(directory, name, written, publication);
   if (publication.mode === "create" || outcome.outcome !== "completed") {
     discard(directory, temporaryName);
   }
@@ -147,6 +152,26 @@ async function writeTemporary(
   return identity;
 }
 
+/**
+ * Places the file. A replacement that is refused because another program holds the target is tried
+ * again for about 600 ms, the old file staying in place meanwhile.
+ */
+async function placePatiently(
+  directory: Directory,
+  name: string,
+  written: Identity,
+  publication: Publication,
+): Promise<PublishOutcome> {
+  const { clock, mode, temporaryName } = publication;
+  for (const pause of mode === "replace" ? RENAME_PAUSES : []) {
+    const placed = place(directory, temporaryName, name, written, publication);
+    if (placed !== "held") return placed;
+    await sleep(clock, pause);
+  }
+  const placed = place(directory, temporaryName, name, written, publication);
+  return placed === "held" ? rejected("rejected") : placed;
+}
+
 /** Gives the written file its name and confirms that the name now is this file. */
 function place(
   directory: Directory,
@@ -154,7 +179,7 @@ function place(
   name: string,
   written: Identity,
   publication: Publication,
-): PublishOutcome {
+): PublishOutcome | "held" {
   try {
     if (publication.mode === "create") directory.link(temporaryName, name);
     else directory.rename(temporaryName, name);
@@ -163,6 +188,7 @@ function place(
     if (now === "unreadable" || isFile(now, written)) {
       return { outcome: "unknown" };
     }
+    if (publication.mode === "replace" && isHeldElsewhere(error)) return "held";
     const refusal =
       problemOf(error) === "exists" || publication.mode === "replace"
         ? refusalFor(now, publication.mode)
@@ -172,6 +198,12 @@ function place(
   return isFile(occupant(directory, name), written)
     ? { outcome: "completed" }
     : { outcome: "unknown" };
+}
+
+/** Windows refuses to replace a file that another program has open. */
+function isHeldElsewhere(error: unknown): boolean {
+  return error instanceof DescentError &&
+    (error.problem === "denied" || codeOf(error.cause) === "EBUSY");
 }
 
 type Occupant = ReturnType<Directory["facts"]> | "free" | "unreadable";

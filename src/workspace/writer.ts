@@ -2,6 +2,7 @@
  * The one writer of the workspace in this process. It never waits: a second write at the same time
  * is refused, and after a write of unknown effect every later one is unknown too.
  */
+import type { Clock } from "../platform/clock.ts";
 import type { Ids } from "../platform/ids.ts";
 import { relativeComponents } from "./path.ts";
 import {
@@ -33,10 +34,12 @@ export interface WriteRequest {
 export class WorkspaceWriter {
   readonly #root: PinnedRoot;
   readonly #ids: Ids;
+  readonly #clock: Clock;
   #state: "free" | "writing" | "uncertain" = "free";
 
-  constructor(root: PinnedRoot, ids: Ids) {
+  constructor(root: PinnedRoot, ids: Ids, clock: Clock) {
     this.#root = root;
+    this.#clock = clock;
     this.#ids = ids;
   }
 
@@ -67,6 +70,7 @@ export class WorkspaceWriter {
     try {
       return await publishFile(this.#root, {
         ...request,
+        clock: this.#clock,
         temporaryName: `.agent-daemon-${this.#ids.uuid()}.tmp`,
       });
     } catch (_unexpected) {

@@ -68,7 +68,7 @@ export class Installation implements Disposable {
         sessionId: "22222222-2222-4222-8222-222222222222",
       },
       workspace,
-      writer: new WorkspaceWriter(workspace, systemIds),
+      writer: new WorkspaceWriter(workspace, systemIds, systemClock),
       capabilities: new PinnedRoot(this.#made("capabilities"), access),
       markerDirectory: join(this.folder, "markers"),
       tools: {

@@ -77,7 +77,7 @@ export class BoundWorld {
       options.access ?? access,
     );
     const identity = { environmentId: ENVIRONMENT, sessionId: SESSION };
-    const writer = new WorkspaceWriter(workspace, systemIds);
+    const writer = new WorkspaceWriter(workspace, systemIds, systemClock);
     const installation = {
       identity,
       workspace,

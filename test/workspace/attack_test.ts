@@ -9,6 +9,7 @@ import {
 import { publishFile } from "../../src/workspace/publish_file.ts";
 import { readWorkspaceFile } from "../../src/workspace/read_file.ts";
 import type { DirectoryAccess } from "../../src/workspace/root.ts";
+import { systemClock } from "../../src/platform/clock.ts";
 import { ACCESSES, bytes, Fixture, makeFifo, OUTSIDE } from "./support.ts";
 
 /** Spellings that try to leave the workspace, to name a device or to mean something else. */
@@ -152,6 +153,7 @@ async function attack(access: DirectoryAccess): Promise<number> {
         components,
         chunks: [bytes("written")],
         mode,
+        clock: systemClock,
         temporaryName: `.attack-${mode}-${index}`,
       });
     }

@@ -1,3 +1,4 @@
+import { type Clock, systemClock } from "../../src/platform/clock.ts";
 import { assertEquals } from "@std/assert";
 import {
   publishFile,
@@ -16,6 +17,7 @@ const publication = (
   components: path.split("/"),
   chunks: [bytes(text)],
   mode,
+  clock: systemClock,
   temporaryName: ".temporary-name",
 });
 const refusal = (reason: PublishRefusal): PublishOutcome => ({
@@ -132,6 +134,68 @@ for (const [how, access] of ACCESSES) {
     assertEquals(outcome, refusal("rejected"));
     assertEquals(fixture.tree(), ["own", "own/new", "own/new/used"]);
     assertEquals(fixture.openDescriptors(), before);
+  });
+}
+
+/** A clock that waits for nothing and notes what it was asked to wait for. */
+function noting(pauses: number[]): Clock {
+  return {
+    ...systemClock,
+    after(milliseconds, callback) {
+      pauses.push(milliseconds);
+      queueMicrotask(callback);
+      return { cancel() {} };
+    },
+  };
+}
+
+/** A directory whose target is held by another program for the first `refusals` renames. */
+function held(
+  access: DirectoryAccess,
+  refusals: number,
+  whenRefused: () => void,
+): DirectoryAccess {
+  let left = refusals;
+  return {
+    rules: access.rules,
+    open: (path) =>
+      new Proxy(access.open(path), {
+        get(target, name) {
+          const value = Reflect.get(target, name);
+          if (typeof value !== "function") return value;
+          return (...words: unknown[]) => {
+            if (name === "rename" && left-- > 0) {
+              whenRefused();
+              throw new DescentError("denied");
+            }
+            return value.apply(target, words);
+          };
+        },
+      }),
+  };
+}
+
+for (const [how, access] of ACCESSES) {
+  Deno.test(`a replacement (${how}) of a file that another program holds is tried again, and the file is never absent`, async () => {
+    using fixture = new Fixture();
+    fixture.file("file", "old");
+    const present = () =>
+      assertEquals(Deno.readTextFileSync(fixture.path("file")), "old");
+    const pauses: number[] = [];
+    const replace = (refusals: number) =>
+      publishFile(fixture.root(held(access, refusals, present)), {
+        ...publication("file", "new", "replace"),
+        clock: noting(pauses),
+      });
+    assertEquals(await replace(99), refusal("rejected"));
+    assertEquals(pauses, [10, 20, 40, 80, 160, 320]);
+    present();
+    assertEquals(fixture.tree(), ["file"]);
+    pauses.length = 0;
+    assertEquals(await replace(4), { outcome: "completed" });
+    assertEquals(pauses, [10, 20, 40, 80]);
+    assertEquals(Deno.readTextFileSync(fixture.path("file")), "new");
+    assertEquals(fixture.tree(), ["file"]);
   });
 }
 

@@ -3,6 +3,7 @@ import { exportOutputs } from "../../src/workspace/export_outputs.ts";
 import { listWorkspaceDirectory } from "../../src/workspace/list_directory.ts";
 import { publishFile } from "../../src/workspace/publish_file.ts";
 import { readWorkspaceFile } from "../../src/workspace/read_file.ts";
+import { systemClock } from "../../src/platform/clock.ts";
 import { directoryAccess, type PinnedRoot } from "../../src/workspace/root.ts";
 import { bytes, Fixture, OUTSIDE } from "./support.ts";
 
@@ -54,6 +55,7 @@ async function attempt(
     components: ["outputs", "d", `w${round % 8}`],
     chunks: [bytes("x")],
     mode: "replace",
+    clock: systemClock,
     temporaryName: `.w-${round}`,
   });
 
