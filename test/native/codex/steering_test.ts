@@ -3,22 +3,28 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import { SteeringRefused } from "../../../src/harness/contract.ts";
 import {
   answers,
+  callAnswer,
   textAnswer,
 } from "../../../src/loopback/responses_provider.ts";
 import { deferred } from "../../../src/platform/deferred.ts";
 import { CodexRig, textInput, unbounded } from "../../support/responses_rig.ts";
 
 Deno.test("active input reaches a request of the same Turn", async () => {
-  const gate = deferred();
   await using rig = await CodexRig.start({
     script: answers(
-      textAnswer("m1", "first", gate.promise),
-      textAnswer("m2", "second"),
+      callAnswer("call-1", "look_up", {}),
+      textAnswer("m1", "end"),
     ),
   });
-  const executor = await rig.prepare();
+  const executor = await rig.prepare(rig.configuration({
+    functionTools: [{
+      name: "look_up",
+      description: "Looks up.",
+      parameters: { type: "object", properties: {} },
+    }],
+  }));
   const { turn, sink } = await rig.start(executor, "go");
-  await sink.next("delta");
+  await sink.next("function_call");
   const written = deferred();
   let writes = 0;
   const steered = turn.steerWithReceipt(
@@ -30,14 +36,20 @@ Deno.test("active input reaches a request of the same Turn", async () => {
     unbounded,
   );
   await written.promise;
-  gate.resolve();
+  // The result goes down the same pipe behind the input, so the Turn cannot end before it.
+  await turn.submitFunctionResult({
+    delivery_id: "delivery-1",
+    call_id: "call-1",
+    success: true,
+    content: [{ type: "input_text", text: "found" }],
+  }, unbounded);
   await steered;
   assertEquals(await turn.awaitSettlement(unbounded), { reusable: true });
   assertEquals(writes, 1);
   const second = rig.provider.requests[1];
   assert(second?.text.includes("steer canary"));
   assertEquals(sink.all("done").length, 1);
-  assertEquals(sink.all("done")[0]?.payload.content, "first\n\nsecond");
+  assertEquals(sink.all("done")[0]?.payload.content, "end");
 });
 
 Deno.test("an input that an interrupt loses is written and never accepted", async () => {
