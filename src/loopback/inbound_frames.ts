@@ -5,11 +5,10 @@
 import { decodeInteractionDecisionAck } from "../protocol/decision_ack.ts";
 import { accepted, type Decoded, refused } from "../protocol/decoded.ts";
 import type { InboundEnvelope } from "../protocol/envelope.ts";
-import type {
-  PreparationOperation,
-  PreparationStatus,
+import {
+  decodePreparationStatus,
+  type PreparationStatus,
 } from "../protocol/execution.ts";
-import { preparationStatusWire } from "../protocol/execution.ts";
 import {
   isRuntimeFrameType,
   type RuntimeFrames,
@@ -43,7 +42,6 @@ import {
   decodeEnvironmentResumed,
 } from "../protocol/suspension.ts";
 import { decodeToolCall } from "../protocol/tool_call.ts";
-import { readPayload } from "../protocol/wire_object.ts";
 import { decodeWorkspaceExportResult } from "../protocol/workspace_export.ts";
 import { decodeWorkspaceReadResult } from "../protocol/workspace_read.ts";
 import { decodeWorkspaceWriteResult } from "../protocol/workspace_write.ts";
@@ -66,7 +64,7 @@ type Decoders = {
 const decoders: Decoders = {
   heartbeat: decodeHeartbeat,
   runtime_prepare_result: decodeRuntimePrepareResult,
-  preparation_status: decodePreparationStatus,
+  preparation_status: decodeHandleStatus,
   delta: decodeDelta,
   thinking: decodeThinking,
   output_message: decodeOutputMessage,
@@ -115,90 +113,15 @@ function decodeBodyless(envelope: InboundEnvelope): Decoded<undefined> {
     : refused("the frame has no body on this wire");
 }
 
-const REJECTION_CODES: Readonly<
-  Record<PreparationOperation, readonly string[]>
-> = {
-  execution_prepare: [
-    "invalid_request",
-    "invalid_configuration",
-    "unsupported_configuration",
-    "unsupported_preparation",
-    "unsupported_read_preparation",
-    "resource_unavailable",
-    "request_conflict",
-    "preparation_capacity",
-    "executor_capacity",
-    "session_binding_conflict",
-    "configuration_conflict",
-    "native_session_conflict",
-    "history_unavailable",
-    "executor_cleanup_unconfirmed",
-  ],
-  execution_start: [
-    "invalid_start",
-    "resource_unavailable",
-    "unknown_preparation",
-    "read_only_preparation",
-    "unknown_executor",
-    "start_conflict",
-    "preparation_not_ready",
-    "run_conflict",
-    "executor_unavailable",
-    "executor_cleanup_unconfirmed",
-    "start_cancelled",
-  ],
-  execution_release: ["invalid_release", "unknown_preparation"],
-};
-
-const FAILURE_CODES: readonly string[] = [
-  "preparation_failed",
-  "executor_cleanup_unconfirmed",
-  "executor_unavailable",
-  "start_cancelled",
-  "cleanup_unconfirmed",
-  "status_delivery_failed",
-  "connection_closed",
-];
-
-/** Reads `preparation_status` and holds its members to its state. */
-export function decodePreparationStatus(
+/** Core also needs the deadline of a handle, and a handle that ended before a start has no Run. */
+function decodeHandleStatus(
   envelope: InboundEnvelope,
 ): Decoded<PreparationStatus> {
-  const status = readPayload(preparationStatusWire, envelope);
-  if (status === undefined) {
-    return refused("the preparation_status payload is malformed");
-  }
-  const consistent = status.state === "rejected"
-    ? status.revision === 0 && isRejection(status)
-    : status.revision >= 1 && isHandleStatus(status);
-  return consistent
-    ? accepted(status as PreparationStatus)
-    : refused("the preparation_status contradicts its state");
-}
-
-interface StatusMembers {
-  readonly state: string;
-  readonly handle?: string;
-  readonly executor_id?: string;
-  readonly expires_at?: number;
-  readonly run_id?: string;
-  readonly error_code?: string;
-  readonly operation?: string;
-}
-
-function isRejection({ operation, error_code }: StatusMembers): boolean {
-  return operation !== undefined && error_code !== undefined &&
-    Object.hasOwn(REJECTION_CODES, operation) &&
-    REJECTION_CODES[operation as PreparationOperation].includes(error_code);
-}
-
-function isHandleStatus(status: StatusMembers): boolean {
-  if (!status.handle || !status.expires_at || status.operation) return false;
-  const runBound = status.state === "starting" || status.state === "started";
-  if (runBound !== Boolean(status.run_id) && status.state !== "failed") {
-    return false;
-  }
-  return status.state === "failed"
-    ? FAILURE_CODES.includes(status.error_code ?? "")
-    : status.error_code === undefined;
+  const decoded = decodePreparationStatus(envelope);
+  if (!decoded.ok || decoded.value.state === "rejected") return decoded;
+  const { expires_at, run_id, state } = decoded.value;
+  const ended = state === "released" || state === "expired";
+  return expires_at === undefined || (ended && run_id !== undefined)
+    ? refused("the preparation_status contradicts its state")
+    : decoded;
 }
