@@ -113,15 +113,15 @@ function decodeBodyless(envelope: InboundEnvelope): Decoded<undefined> {
     : refused("the frame has no body on this wire");
 }
 
-/** Core also needs the deadline of a handle, and a handle that ended before a start has no Run. */
+/** A handle that was released or expired never had a Run. */
 function decodeHandleStatus(
   envelope: InboundEnvelope,
 ): Decoded<PreparationStatus> {
   const decoded = decodePreparationStatus(envelope);
-  if (!decoded.ok || decoded.value.state === "rejected") return decoded;
-  const { expires_at, run_id, state } = decoded.value;
+  if (!decoded.ok) return decoded;
+  const { run_id, state } = decoded.value;
   const ended = state === "released" || state === "expired";
-  return expires_at === undefined || (ended && run_id !== undefined)
+  return ended && run_id !== undefined
     ? refused("the preparation_status contradicts its state")
     : decoded;
 }

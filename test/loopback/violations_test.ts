@@ -307,6 +307,16 @@ const statusRows: readonly StatusRow[] = [
       status(runtime, { revision: 3, state: "expired", expires_at: 19e11 }),
   },
   {
+    lie: "a handle without its deadline",
+    tell: ({ runtime }) =>
+      status(runtime, { revision: 3, state: "expired", expires_at: 0 }),
+  },
+  {
+    lie: "an expired handle that has a Run",
+    tell: ({ runtime }) =>
+      status(runtime, { revision: 3, state: "expired", run_id: "run" }),
+  },
+  {
     lie: "a status without a handle",
     tell: ({ runtime }) =>
       status(runtime, { revision: 3, state: "expired", handle: "" }),
